@@ -20,11 +20,10 @@ from leatstream.engine.driver_pool import DriverPool
 from leatstream.engine.loop import ReconcileLoop
 from leatstream.engine.standstill import StandstillWatch
 from leatstream.errors import CatalogError, EngineError, StackError, StoreError
-from leatstream.identity.issuers import Issuers
 from leatstream.launching import heaps, open_launcher, slots
 from leatstream.model.access import Scope, TokenRow
 from leatstream.model.objects import Store
-from leatstream.ports import CheckpointFiles, OpenUnit, SecretBox, ViewStore
+from leatstream.ports import CheckpointFiles, Identities, OpenUnit, SecretBox, ViewStore
 from leatstream.services.environment import Environment, Principal, RuntimeSettings
 from leatstream.services.environment.authorization import (
     ADMINISTRATOR,
@@ -246,7 +245,7 @@ def _open(
         changed=changed,
         listening_since=clock.now(),
         leases=leases or SoleServer(),
-        identities=Issuers(settings.oidc) if settings.oidc else OwnTokens(),
+        identities=_identities(settings),
     )
     announcements = None
     if leases is not None:
@@ -287,6 +286,14 @@ def _views(settings: Settings, open_unit: OpenUnit, box: SecretBox, directory: P
         _LOG.warning("materialized views cannot be kept: %s. %s", error, USE_ANOTHER)
         return UnusableViews(str(error))
     return open_views(url, directory)
+
+
+def _identities(settings: Settings) -> Identities:
+    if not settings.oidc:
+        return OwnTokens()
+    from leatstream.identity.issuers import Issuers  # with its cryptography, which others need not load
+
+    return Issuers(settings.oidc)
 
 
 def open_checkpoints(settings: Settings, driver_environment: Mapping[str, str]) -> CheckpointFiles:

@@ -113,6 +113,26 @@ class TestReading:
         assert data(shop, none) == {"queries": {"items": []}, "of": {"items": [{"name": "of_b"}]}}
         assert refused(shop, "{ stores(pageSize: 0) { items { name } } }")[0] == "validation"
 
+    def test_lineage(self, shop: TestClient) -> None:
+        document = "query($r: String, $d: Int) { lineage(root: $r, depth: $d) { nodes { id state } edges { from to query } } }"
+        found = data(shop, document, r="demo.public.views_of_b", d=1)["lineage"]
+        assert {"from": "query:of_b", "to": "relation:demo.public.views_of_b", "query": "of_b"} in found[
+            "edges"
+        ]
+        assert {"id": "query:of_b", "state": "pending"} in found["nodes"]
+        assert len(data(shop, document)["lineage"]["nodes"]) > len(found["nodes"])
+        assert refused(shop, document, r="nowhere")[0] == "not-found"
+        assert refused(shop, document, d=0)[0] == "validation"
+
+    def test_of_several_operations_one_is_named(self, shop: TestClient) -> None:
+        body = {"query": "query A { me { role } } query B { server { name } }"}
+        (error,) = shop.post("/graphql", json=body).json()["errors"]
+        assert (error["extensions"]["code"], "operationName" in error["message"]) == ("validation", True)
+        answer = shop.post("/graphql", json={**body, "operationName": "B"}).json()
+        assert answer == {"data": {"server": {"name": "leatstream"}}}
+        wrong = shop.post("/graphql", json={**body, "operationName": "C"}).json()["errors"][0]
+        assert wrong["message"] == "The document has no such operation."
+
     def test_validation_has_places(self, pageviews: TestClient) -> None:
         document = (
             'query($s: String!) { validate(sql: $s, context: {database: "demo", store: "k"}) { valid statements'

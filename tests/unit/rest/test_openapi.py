@@ -124,3 +124,10 @@ def test_importing_the_face_loads_neither_spark_nor_the_database() -> None:
     code = f"import sys, leatstream.rest.app; print([m for m in {heavy} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_a_server_starts_without_the_libraries_of_graphql_and_sign_in() -> None:
+    """They take half a second, and are loaded when they are first needed."""
+    text = "import sys, leatstream.rest.app, leatstream.bootstrap; print({'strawberry', 'joserfc'} & {*sys.modules})"
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
+    assert done.stdout == "set()\n"

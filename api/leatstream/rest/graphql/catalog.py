@@ -11,6 +11,7 @@ from leatstream.errors import CatalogError
 from leatstream.model import objects
 from leatstream.model.names import Fqn
 from leatstream.model.objects import DesiredState, QueryKind, QueryState, RelationKind, StoreState
+from leatstream.rest.deps import only
 from leatstream.rest.graphql.plans import Plan, plan_of
 from leatstream.rest.graphql.request import Info
 from leatstream.rest.graphql.status import QueryStatus, status_of
@@ -241,7 +242,7 @@ class Store(CatalogObject):
             self.name,
             size=page_size,
             token=page_token,
-            wanted=lambda entity: search is None or search.lower() in entity.name.lower(),
+            only=only(search),
         )
         return page_of((entity_of(one, self.name) for one in page.items), page.next_page_token)
 

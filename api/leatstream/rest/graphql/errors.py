@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from graphql import GraphQLError
+from graphql import GraphQLError, OperationDefinitionNode
 from strawberry.exceptions import MissingQueryError
 from strawberry.extensions import SchemaExtension
 from strawberry.schema.exceptions import CannotGetOperationTypeError, InvalidOperationTypeError
@@ -30,7 +30,7 @@ def about_operation(error: BaseException | None) -> str | None:
             return f"Subscriptions need a WebSocket, or the header Accept: {EVENTS}."
         return "Only subscriptions are streamed. Send queries and mutations by POST, accepting JSON."
     if isinstance(error, CannotGetOperationTypeError):
-        return "The document has no such operation, or has several, of which operationName names none."
+        return "The document has no such operation."
     return None
 
 
@@ -85,4 +85,22 @@ class ShowErrors(SchemaExtension):
         errors = getattr(result, "errors", None)
         if errors:
             result.errors = shown(errors, self.execution_context.context)  # type: ignore[union-attr]
+        yield None
+
+
+class NameTheOperation(SchemaExtension):
+    """Refuses a document of several operations without the name of one; the library would run the first."""
+
+    def on_validate(self) -> Iterator[None]:
+        """Look at the parsed document."""
+        context = self.execution_context
+        document = context.graphql_document
+        found = (
+            [one for one in document.definitions if isinstance(one, OperationDefinitionNode)]
+            if document
+            else []
+        )
+        if len(found) > 1 and context._provided_operation_name is None:
+            text = "The document has several operations. Name the one to run in operationName."
+            context.pre_execution_errors = [GraphQLError(text, found)]
         yield None

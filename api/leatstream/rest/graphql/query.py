@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import strawberry
 
-from leatstream.model import objects
+from leatstream.errors import RequestError
 from leatstream.model.access import ORGANIZATION
-from leatstream.model.names import Fqn
 from leatstream.model.objects import QueryState, RelationKind
-from leatstream.rest.deps import read_fqn
+from leatstream.rest.deps import only, read_fqn
 from leatstream.rest.graphql.catalog import (
     Database,
     Query,
@@ -22,6 +23,7 @@ from leatstream.rest.graphql.catalog import (
 from leatstream.rest.graphql.request import Info, named
 from leatstream.rest.graphql.statements import ContextInput, Validation, context_of, validation_of
 from leatstream.rest.graphql.values import Page, page_of
+from leatstream.services.lineage import graph
 from leatstream.services.nouns import accounts, databases, server, stores
 from leatstream.services.queries import catalog as queries
 from leatstream.services.relations import relations
@@ -48,6 +50,33 @@ class Me:
     effective_roles: list[str]
     organization_privileges: list[str]
     roles: list[str] = strawberry.field(description="Roles that the account may act in.")
+
+
+@strawberry.type(description="An object that records pass: a store, an entity, a relation or a query.")
+class LineageNode:
+    """An object that records pass."""
+
+    id: str = strawberry.field(description="Kind and name, such as relation:demo.public.pageviews.")
+    kind: str
+    name: str
+    state: str | None = strawberry.field(description="Of a store, or of a query's job.")
+
+
+@strawberry.type(description="Records pass from one object to another.")
+class LineageEdge:
+    """Records pass from one object to another."""
+
+    from_: str = strawberry.field(name="from", description="Id of the node that they come from.")
+    to: str = strawberry.field(description="Id of the node that they go to.")
+    query: str | None = strawberry.field(description="Name of the query that moves them, where one does.")
+
+
+@strawberry.type(description="What flows where.")
+class Lineage:
+    """What flows where."""
+
+    nodes: list[LineageNode]
+    edges: list[LineageEdge]
 
 
 @strawberry.type(description="What can be read.")
@@ -95,7 +124,7 @@ class QueryRoot:
         """A relation by its full name."""
         return relation_of(info.context.call(relations.get_relation, read_fqn(fqn)))
 
-    @strawberry.field(description="Relations by full name. `search` is a part of it.")
+    @strawberry.field(description="Relations by full name. `search` is a part of the name.")
     def relations(
         self,
         info: Info,
@@ -115,19 +144,16 @@ class QueryRoot:
             schema: of that database; null = any.
             kind: of the relations; null = any.
             store: that holds them; null = any.
-            search: a part of the full name, in any case; null = any.
-            page_size: the most items of a page; a filtered page may have fewer.
+            search: a part of the name, in any case; null = any.
+            page_size: the most items of a page.
             page_token: of the page wanted; null = the first.
         """
         place = tuple(None if name is None else named(name) for name in (database, schema))
         store_name = None if store is None else named(store)
 
-        def wanted(one: objects.Relation) -> bool:
-            fits = kind in (None, one.kind) and store_name in (None, one.store)
-            return fits and (search is None or search.lower() in str(one.fqn).lower())
-
+        wanted = only(search, kind=kind, store=store_name)
         page = info.context.page(
-            relations.list_relations, *place, size=page_size, token=page_token, wanted=wanted
+            relations.list_relations, *place, size=page_size, token=page_token, only=wanted
         )
         return page_of(map(relation_of, page.items), page.next_page_token)
 
@@ -147,6 +173,30 @@ class QueryRoot:
         """
         page = info.context.page(stores.list_stores, size=page_size, token=page_token)
         return page_of(map(store_of, page.items), page.next_page_token)
+
+    @strawberry.field(
+        description="What is upstream and downstream of an object, such as `demo.public.pageviews` or "
+        "`query:enriched`; without a root the whole graph."
+    )
+    def lineage(
+        self,
+        info: Info,
+        # The library gives a parameter named root something else.
+        start: Annotated[str | None, strawberry.argument(name="root")] = None,
+        depth: int | None = None,
+    ) -> Lineage:
+        """What records pass through before and after an object.
+
+        Args:
+            info: of the request.
+            start: the object; null = the whole graph.
+            depth: the most steps from it; null = all.
+        """
+        if depth is not None and depth < 1:
+            raise RequestError("validation", f"The depth is at least 1, not {depth}.")
+        found = info.context.call(graph.lineage, start, depth)
+        info.context.spend(len(found.nodes) + len(found.edges))
+        return lineage_of(found)
 
     @strawberry.field(description="A query.")
     def query(self, info: Info, name: str) -> Query:
@@ -172,16 +222,13 @@ class QueryRoot:
             state: that they are in; null = any.
             database: of the relation written; null = any.
             search: a part of the name, in any case; null = any.
-            page_size: the most items of a page; a filtered page may have fewer.
+            page_size: the most items of a page.
             page_token: of the page wanted; null = the first.
         """
         place = None if database is None else named(database)
 
-        def wanted(one: objects.Query) -> bool:
-            fits = state in (None, one.status.state) and place in (None, _database(one))
-            return fits and (search is None or search.lower() in one.name.lower())
-
-        page = info.context.page(queries.list_queries, size=page_size, token=page_token, wanted=wanted)
+        wanted = only(search, state=state, database=place)
+        page = info.context.page(queries.list_queries, size=page_size, token=page_token, only=wanted)
         return page_of(map(query_of, page.items), page.next_page_token)
 
     @strawberry.field(
@@ -204,5 +251,8 @@ class QueryRoot:
         return validation_of(outcome)
 
 
-def _database(query: objects.Query) -> str:
-    return Fqn.parse(query.sink).database
+def lineage_of(found: graph.Lineage) -> Lineage:
+    """A graph as clients see it."""
+    nodes = [LineageNode(id=n.id, kind=n.kind, name=n.name, state=n.state) for n in found.nodes]
+    edges = [LineageEdge(from_=e.source, to=e.target, query=e.query) for e in found.edges]
+    return Lineage(nodes=nodes, edges=edges)

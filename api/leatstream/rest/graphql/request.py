@@ -14,6 +14,7 @@ from leatstream.errors import RequestError, sentence
 from leatstream.model.objects import Query
 from leatstream.rest.deps import read_name
 from leatstream.services.environment import Environment, Page, Principal
+from leatstream.services.environment.pages import ANY, Only, every
 from leatstream.services.queries import catalog as queries
 
 T = TypeVar("T")
@@ -82,29 +83,25 @@ class Request:
         *given: Any,
         size: int,
         token: str | None,
-        wanted: Callable[[T], bool] | None = None,
+        only: Only = ANY,
     ) -> Page[T]:
-        """One page of a service's list. A filtered page may be shorter than ``size``.
+        """One page of a service's list.
 
         Args:
             service: takes the environment, the principal, ``given``, a page's size and its token.
             *given: its arguments before the size.
             size: the most items, 1 to 1000.
             token: of the page wanted; None = the first.
-            wanted: leaves items out; pages without any are skipped.
+            only: what the list is narrowed to.
 
         Raises:
             RequestError: validation for a size out of bounds; too-complex as ``call``.
         """
         if not 1 <= size <= LARGEST_PAGE:
             raise RequestError("validation", f"A page has 1 to {LARGEST_PAGE} items, not {size}.")
-        while True:
-            page = self.call(service, *given, size, token)
-            items = [item for item in page.items if wanted is None or wanted(item)]
-            token = page.next_page_token
-            if items or token is None:
-                self.spend(len(items))
-                return Page(items, token)
+        page = self.call(service, *given, size, token, only=only)
+        self.spend(len(page.items))
+        return page
 
     def newest(self, service: Callable[..., Sequence[T]], name: str, limit: int) -> Sequence[T]:
         """The newest items that a service has for a query.
@@ -126,13 +123,8 @@ class Request:
     def all_queries(self) -> Sequence[Query]:
         """Every query that the caller sees, read once for each request."""
         if self._queries is None:
-            found, token = list[Query](), None
-            while True:
-                page = self.call(queries.list_queries, LARGEST_PAGE, token)
-                found += page.items
-                if (token := page.next_page_token) is None:
-                    break
-            self._queries = found
+            self._queries = every(self.seen, self.principal, queries.list_queries)
+            self.spend(len(self._queries))
         return self._queries
 
     def spend(self, count: int) -> None:

@@ -11,7 +11,7 @@ from strawberry.extensions import MaxAliasesLimiter, MaxTokensLimiter, QueryDept
 from strawberry.schema.config import StrawberryConfig
 from strawberry.types.graphql import OperationType
 
-from leatstream.rest.graphql.errors import ShowErrors
+from leatstream.rest.graphql.errors import NameTheOperation, ShowErrors
 from leatstream.rest.graphql.mutation import MutationRoot
 from leatstream.rest.graphql.query import QueryRoot
 from leatstream.rest.graphql.subscription import SubscriptionRoot
@@ -43,6 +43,7 @@ def make_schema() -> Schema:
             lambda: QueryDepthLimiter(max_depth=DEPTH),
             lambda: MaxAliasesLimiter(max_alias_count=ALIASES),
             lambda: MaxTokensLimiter(max_token_count=TOKENS),
+            NameTheOperation,
             ShowErrors,
         ],
     )
