@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,6 +12,7 @@ from leatstream.cli.nouns import NOUNS
 from leatstream.cli.output import printable, stderr
 from leatstream.cli.session import open_client
 from leatstream.cli.shell_names import object_names
+from leatstream.cli.top import known_lag
 from leatstream.cli.wait_line import WaitLine
 from leatstream.cli.waiting import TimeoutOption, WaitTimeout
 
@@ -54,38 +54,21 @@ def _catch_up(client: Client, name: str, max_lag: int, end: float) -> str:
     with WaitLine(f"waiting for query {name} to catch up") as line:
         while True:
             query = client.call("GET", _NOUN.path(name))
-            state, left = query["status"]["state"], lag(query)
+            state, metrics = query["status"]["state"], query["status"].get("metrics") or {}
+            left, reported = known_lag(metrics), bool(metrics.get("sources"))
             if state == "completed":
                 return "has completed"
             if state == "failed":
                 waiting.refuse_failure(_NOUN, name, "running", query)
-            if state == "running" and left == "unknown":
+            if state == "running" and reported and left is None:
                 return "runs; its sources do not report a lag"
-            if state == "running" and isinstance(left, int) and left <= max_lag:
+            if state == "running" and left is not None and left <= max_lag:
                 return f"has caught up: {left} records are left to read"
-            behind = (
-                f"{left:,} records are left to read" if isinstance(left, int) else "no batch has ended yet"
-            )
+            behind = "no batch has ended yet" if left is None else f"{left:,} records are left to read"
             line.text = f"waiting for query {name} to catch up: {behind}"
             if not _left(end):
                 raise WaitTimeout(f"Query {name} has not caught up in time: it is {state}, {behind}.")
             time.sleep(min(_LOOK, _left(end)))
-
-
-def lag(query: Mapping[str, Any]) -> int | str | None:
-    """Records that a query has not read yet.
-
-    Args:
-        query: as the API shows it.
-
-    Returns:
-        The sum over its sources; ``unknown`` if none of them reports one; None before the first report.
-    """
-    sources = (query["status"].get("metrics") or {}).get("sources") or ()
-    if not sources:
-        return None
-    known = [source["lag"] for source in sources if source.get("lag") is not None]
-    return sum(known) if known else "unknown"
 
 
 def _left(end: float) -> float:

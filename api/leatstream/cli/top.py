@@ -70,7 +70,6 @@ def _row(item: Mapping[str, Any]) -> tuple[Any, ...]:
     status = item["status"]
     # What a job that has ended reported last is not what happens now.
     metrics = status.get("metrics") or {} if status["state"] == "running" else {}
-    lags = [source["lag"] for source in metrics.get("sources") or [] if source.get("lag") is not None]
     error = status.get("error") or {}
     return (
         item["name"],
@@ -78,10 +77,16 @@ def _row(item: Mapping[str, Any]) -> tuple[Any, ...]:
         status.get("since"),
         _rate(metrics.get("input_rows_per_second")),
         _rate(metrics.get("output_rows_per_second")),
-        sum(lags) if lags else None,
+        known_lag(metrics),
         status.get("restarts"),
         error.get("detail") or status.get("message"),
     )
+
+
+def known_lag(metrics: Mapping[str, Any]) -> int | None:
+    """Records that a query has not read yet, over all sources; None if none of them reports it."""
+    lags = [source["lag"] for source in metrics.get("sources") or () if source.get("lag") is not None]
+    return sum(lags) if lags else None
 
 
 def _rate(value: float | None) -> str | None:
