@@ -15,6 +15,7 @@ from leatstream.model.names import quote
 from leatstream.rest.hcl import Expression, block, multiline, quoted
 from leatstream.rest.schemas import (
     access,
+    accounts,
     applications,
     databases,
     functions,
@@ -61,8 +62,8 @@ _KINDS: Mapping[str, tuple[type[BaseModel], Callable[[Any], BaseModel]]] = {
     "query": (queries.QueryBody, lambda item: queries.QueryView.from_domain(item, canonical(item.sql))),
     "application": (applications.ApplicationBody, applications.ApplicationView.from_domain),
     "role": (access.RoleBody, access.RoleView.from_domain),
-    "user": (access.UserBody, access.AccountView.from_domain),
-    "service_account": (access.ServiceAccountBody, access.AccountView.from_domain),
+    "user": (accounts.UserBody, accounts.AccountView.from_domain),
+    "service_account": (accounts.ServiceAccountBody, accounts.AccountView.from_domain),
 }
 
 

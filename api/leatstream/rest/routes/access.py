@@ -24,19 +24,21 @@ from leatstream.rest.deps import (
     only,
 )
 from leatstream.rest.schemas.access import (
-    AccountList,
-    AccountView,
     AuditEventList,
     AuditEventView,
     GrantsBody,
     Kind,
-    MeView,
-    NewTokenView,
     OwnershipBody,
     PermissionsView,
     RoleBody,
     RoleList,
     RoleView,
+)
+from leatstream.rest.schemas.accounts import (
+    AccountList,
+    AccountView,
+    MeView,
+    NewTokenView,
     RotationBody,
     ServiceAccountBody,
     SignInView,
