@@ -98,6 +98,13 @@ def test_style(page: str) -> None:
     assert not found, found
 
 
+def test_the_changelog_of_the_first_release_is_short() -> None:
+    """What users gain, not a diary."""
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert len(text.encode()) <= 6 * 1024
+    assert text.count("\n## ") == 1
+
+
 @pytest.mark.parametrize("package", CODE)
 def test_banned_words_in_code(package: str) -> None:
     modules = (p for p in (ROOT / package).rglob("*.py") if "/l1/" not in p.as_posix())
