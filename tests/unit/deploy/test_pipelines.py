@@ -80,8 +80,13 @@ def test_the_review_says_what_happens(plan: dict[str, Any], status: int, said: s
 def test_workflows_call_steps_that_exist(file: Path) -> None:
     text = file.read_text()
     assert yaml.safe_load(text)
-    for name in re.findall(r"examples/pipelines/(\S+\.sh)", text):
+    steps = re.findall(r"examples/pipelines/(\S+\.sh)", text)
+    workflows = re.findall(r"uses: \./\.github/workflows/(\S+)", text)
+    assert steps or workflows
+    for name in steps:
         assert (PIPELINES / name).stat().st_mode & 0o111, name
+    for name in workflows:
+        assert (PIPELINES / "github" / name).is_file(), name
     for environment in ("dev", "staging", "prod"):
         assert (PIPELINES / "environments" / f"{environment}.tfvars").exists()
 
