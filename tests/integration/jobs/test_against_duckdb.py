@@ -17,6 +17,7 @@ from typing import Any
 import duckdb
 import pytest
 from pyspark.sql import SparkSession
+from short_form import one_in
 from statement_cases import run_case
 
 pytestmark = pytest.mark.spark
@@ -228,7 +229,7 @@ def bag(found: list[list[Any]]) -> list[str]:
     return sorted(json.dumps([shown(value) for value in row]) for row in found)
 
 
-@pytest.mark.parametrize("name", [*STREAMS, *PLAIN])
+@pytest.mark.parametrize("name", one_in(2, [*STREAMS, *PLAIN]))
 def test_stream(name: str, spark: SparkSession, job: Callable[..., Any], tmp_path: Path) -> None:
     ours, theirs = (STREAMS | PLAIN)[name]
     batches = rows(random.Random(name))
@@ -248,13 +249,7 @@ def test_stream(name: str, spark: SparkSession, job: Callable[..., Any], tmp_pat
     assert bag(written) == bag(expected)
 
 
-# Each word and each interval once; the other pairs are for `make test-long`.
-PAIRS = [
-    pytest.param(name, marks=[pytest.mark.long] if at in (1, 2) else []) for at, name in enumerate(JOINS)
-]
-
-
-@pytest.mark.parametrize("name", PAIRS)
+@pytest.mark.parametrize("name", one_in(2, JOINS))
 def test_interval_join(name: str, spark: SparkSession, job: Callable[..., Any], tmp_path: Path) -> None:
     """Matches are found across batches and whichever side is late; an unmatched row is written once."""
     ours, theirs = JOINS[name]
@@ -275,7 +270,7 @@ def test_interval_join(name: str, spark: SparkSession, job: Callable[..., Any], 
     assert bag(written) == bag(expected)
 
 
-@pytest.mark.parametrize("name", CHANGELOGS)
+@pytest.mark.parametrize("name", one_in(2, CHANGELOGS))
 def test_changelog(name: str, spark: SparkSession, job: Callable[..., Any], tmp_path: Path) -> None:
     ours, theirs = CHANGELOGS[name]
     batches = rows(random.Random(name))

@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
+from short_form import one_in
 from statement_cases import NOW, Pairs, job_of, ordered, shown_key
 
 from leatstream.connectors.kafka.connector import KafkaConnector
@@ -74,7 +75,7 @@ def start(
         run.stop()
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", one_in(2, CASES))
 def test_case(name: str, start: Callable[..., Run], produce: Callable[..., None]) -> None:
     case = CASES[name]
     run = start(**{k: case[k] for k in ("sql", "columns", "timestamp", "delay_ms")})
@@ -87,7 +88,7 @@ def test_case(name: str, start: Callable[..., Run], produce: Callable[..., None]
     assert run.dropped == case["dropped"]
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.long)])
 def test_random_rows_in_any_order(seed: int, start: Callable[..., Run], produce: Callable[..., None]) -> None:
     chance = random.Random(seed)
     run = start(

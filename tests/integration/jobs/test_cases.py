@@ -13,19 +13,17 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
+from short_form import one_in
 from statement_cases import ordered, run_case
 
 pytestmark = pytest.mark.spark
 FOLDER = Path(__file__).parents[2] / "fixtures" / "queries"
 TOPICS = ("windows", "grouping", "distinct", "unnest", "select", "joins")
 PATHS = {f"{topic}/{p.stem}": p for topic in TOPICS for p in sorted((FOLDER / topic).glob("*.json"))}
-# Every second case of the two largest folders is left to `make test-long`.
-LATER = [name for name in PATHS if name.startswith(("windows/", "select/"))][1::2]
-SOME = [pytest.param(name, marks=[pytest.mark.long] if name in LATER else []) for name in PATHS]
 REWRITE = bool(os.environ.get("LEATSTREAM_REWRITE_CASES"))
 
 
-@pytest.mark.parametrize("name", SOME)
+@pytest.mark.parametrize("name", one_in(3, PATHS))
 def test_case(name: str, spark: SparkSession, job: Callable[..., Any], tmp_path: Path) -> None:
     case = json.loads(PATHS[name].read_text(encoding="utf-8"))
     found, after, dropped = run_case(spark, case, job, tmp_path)

@@ -20,6 +20,7 @@ from typing import Any, ClassVar
 import duckdb
 import pytest
 from pyspark.sql import SparkSession
+from short_form import later
 from spark_analyzer import typed
 from statement_cases import analyzed
 
@@ -289,19 +290,19 @@ def _ordered(pairs: Any) -> list[str]:
 VARIANTS = (
     "aggregate_tombstones",
     "foreign_key_left",
+    "groups_of_joined",
     "groups_of_left_joined",
+    "insert_groups",
     "null_keys_inner",
     "null_keys_left",
+    "null_keys_temporal",
     "primary_key_inner",
     "temporal_left",
     "temporal_twice",
 )
 
 
-@pytest.mark.parametrize(
-    "name",
-    [pytest.param(name, marks=[pytest.mark.long] if name in VARIANTS else []) for name in CASES],
-)
+@pytest.mark.parametrize("name", later(CASES, VARIANTS))
 def test_case(name: str, spark: SparkSession, tmp_path: Path) -> None:
     case = CASES[name]
     run = Run(spark, tmp_path, case["sql"], case["relations"], case.get("into"))

@@ -21,6 +21,7 @@ from typing import Any
 import pytest
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
+from short_form import one_in
 from spark_analyzer import typed
 from statement_cases import FileStore, Pairs, analyzed, ordered, stream
 
@@ -308,10 +309,9 @@ def test_the_classes_and_their_reasons(bench: Bench) -> None:
 
 
 # A third of every group is in `make test`: each case takes some seconds.
-SOME = [pytest.param(name, marks=[pytest.mark.long] if at % 3 else []) for at, name in enumerate(KEPT)]
 
 
-@pytest.mark.parametrize("name", SOME)
+@pytest.mark.parametrize("name", one_in(3, KEPT))
 def test_what_is_kept_goes_on_as_if_nothing_had_changed(name: str, bench: Bench) -> None:
     case = CASES[name]
     resumed, whole = bench.rest(before(case), after(case), after(case))

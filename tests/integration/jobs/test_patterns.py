@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
+from short_form import later
 from statement_cases import FileStore, Pairs, job_of, ordered
 
 from leatstream.connectors.registry import open_connector
@@ -88,9 +89,7 @@ LATER = (
 )
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.long] if name in LATER else []) for name in CASES]
-)
+@pytest.mark.parametrize("name", later(CASES, LATER))
 def test_case(name: str, spark: SparkSession, job: Callable[..., Any], tmp_path: Path) -> None:
     case = json.loads(CASES[name].read_text(encoding="utf-8"))
     run = Run(spark, case, job, tmp_path)

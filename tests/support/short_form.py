@@ -1,0 +1,33 @@
+"""Which cases of a long list ``make test`` runs; ``make test-long`` runs them all."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from typing import Any
+
+import pytest
+
+
+def later(names: Iterable[str], left_out: Collection[str]) -> list[Any]:
+    """Parameters, of which some are for ``make test-long``.
+
+    Args:
+        names: of all cases.
+        left_out: those whose mechanism other cases of ``make test`` show.
+    """
+    listed = list(names)
+    unknown = set(left_out) - set(listed)
+    assert not unknown, f"no such cases: {sorted(unknown)}"
+    return [pytest.param(name, marks=[pytest.mark.long] if name in left_out else []) for name in listed]
+
+
+def one_in(number: int, names: Iterable[str], *, first: int = 0) -> list[Any]:
+    """Parameters, of which ``make test`` runs one in so many.
+
+    Args:
+        number: how many cases stand for one.
+        names: of all cases, those that are alike beside each other.
+        first: position of the first that is run.
+    """
+    listed = list(names)
+    return later(listed, set(listed) - set(listed[first::number]))
