@@ -245,6 +245,7 @@ def _open(
             error_excerpts=settings.error_excerpts,
             keep_replaced=settings.keep_replaced_seconds,
             keep_checkpoints=settings.keep_checkpoints_seconds,
+            revoked_grace=settings.revoked_grace_seconds,
             keep_events=settings.audit_days * 86_400.0,
             default_store=settings.default_store,
         ),
