@@ -171,7 +171,8 @@ def _changing(path: Path) -> Iterator[KeyRing]:
         with contextlib.ExitStack() as held:
             folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
             held.callback(os.close, folder)
-            fcntl.flock(folder, fcntl.LOCK_EX)
+            with contextlib.suppress(OSError):  # some shared disks have no locks: one person at a time then
+                fcntl.flock(folder, fcntl.LOCK_EX)
             yield read_key_ring(path)
     except OSError as error:
         raise StackError(
