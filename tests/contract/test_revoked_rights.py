@@ -130,7 +130,7 @@ def test_it_ends_at_once_without_a_grace_and_says_why(running: Running) -> None:
     assert (shown["state"], shown["desired_state"]) == ("failed", "running")
     assert (shown["error"]["code"], shown["error"]["retryable"]) == ("permission-denied", False)
     assert shown["error"]["hint"] == (
-        "Run GRANT SELECT ON RELATION demo.public.pageviews TO ROLE runner; then RESTART QUERY made"
+        "Run GRANT SELECT ON RELATION demo.public.pageviews TO ROLE runner; then RESTART QUERY made."
     )
     running.grants(*GRANTS)
     assert running.after(60) == "failed", "a person starts it again"
@@ -230,7 +230,7 @@ def test_queries_that_are_one_job_end_together(running: Running) -> None:
     for name in ("one", "two"):
         shown = running.shown(name)
         assert (shown["state"], shown["error"]["code"]) == ("failed", "permission-denied")
-        assert shown["error"]["hint"].endswith("TO ROLE runner; then restart its application")
+        assert shown["error"]["hint"].endswith("TO ROLE runner; then restart its application.")
 
 
 def test_the_rights_are_looked_at_after_changes_only(

@@ -85,4 +85,4 @@ def _refusal(role: str, missing: list[tuple[Privilege, str]], job: Query) -> Acc
     joint = bool(job.job.get("leads"))
     again = "restart its application" if joint else f"RESTART QUERY {quote(job.name)}"
     grants = "; ".join(grant_of(role, *one) for one in missing)
-    return AccessError("permission-denied", denied(role, missing).detail, hint=f"Run {grants}; then {again}")
+    return AccessError("permission-denied", denied(role, missing).detail, hint=f"Run {grants}; then {again}.")
