@@ -43,14 +43,20 @@ from leatstream.storage.checkpoint_url import CheckpointUrl
 from leatstream.storage.hadoop_client import HadoopClient
 from leatstream.storage.migrate import at_head, migrate
 from leatstream.storage.secret_box import open_secret_box
-from leatstream.storage.sharing import common_password, hold, join_servers, prove_keys, server_id
+from leatstream.storage.sharing import (
+    VIEWS_PASSWORD,
+    common_password,
+    hold,
+    join_servers,
+    prove_keys,
+    server_id,
+)
 from leatstream.storage.unit_of_work import open_units
 from leatstream.views.stores import open_views
 
 _SYSADMIN = "sysadmin"
 _TOKEN_VARIABLE = "LEATSTREAM_BOOTSTRAP_TOKEN"  # noqa: S105 - a name
 _TOKEN_FILE = "token"  # noqa: S105 - a file name
-_VIEWS_PASSWORD = "catalog/views-password"  # noqa: S105 - a reference
 _LOG = logging.getLogger(__name__)
 
 
@@ -239,6 +245,7 @@ def _open(
             error_excerpts=settings.error_excerpts,
             keep_replaced=settings.keep_replaced_seconds,
             keep_checkpoints=settings.keep_checkpoints_seconds,
+            revoked_grace=settings.revoked_grace_seconds,
             keep_events=settings.audit_days * 86_400.0,
             default_store=settings.default_store,
         ),
@@ -278,7 +285,7 @@ def _views(settings: Settings, open_unit: OpenUnit, box: SecretBox, directory: P
         if url:
             use_role(settings.catalog, url)
         else:
-            url = make_role(settings.catalog, common_password(open_unit, box, _VIEWS_PASSWORD))
+            url = make_role(settings.catalog, common_password(open_unit, box, VIEWS_PASSWORD))
     except StoreError as error:  # it answers for the catalog, so this passes
         hint = "Start again; a dump or another long transaction may hold the tables of materialized views."
         raise StackError("part-failed", error.detail, hint=hint) from error

@@ -93,6 +93,7 @@ class Settings(BaseSettings):
         stop_grace_seconds: how long the jobs of a server that is stopped may take to end their batches.
         keep_replaced_seconds: how long a query is kept after a blue-green replacement.
         oidc: identity providers whose tokens are accepted (JSON list).
+        revoked_grace_seconds: how long a job goes on after its owner has lost a privilege that it needs.
         audit_days: how long an event of the audit log is kept.
         keep_checkpoints_seconds: how long a query's old checkpoints are kept once its present one is at work.
         warm_up_kafka: broker that drivers warm up against.
@@ -149,6 +150,7 @@ class Settings(BaseSettings):
     keep_replaced_seconds: float = Field(default=86_400.0, ge=0, le=31_536_000, allow_inf_nan=False)
     keep_checkpoints_seconds: float = Field(default=86_400.0, ge=600, le=31_536_000, allow_inf_nan=False)
     oidc: Annotated[tuple[Issuer, ...], AfterValidator(check_issuers)] = ()
+    revoked_grace_seconds: float = Field(default=60.0, ge=0, le=31_536_000, allow_inf_nan=False)
     audit_days: int = Field(default=400, ge=1, le=36_500)
     warm_up_kafka: str | None = None
     default_store: str | None = None

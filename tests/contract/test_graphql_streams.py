@@ -292,11 +292,11 @@ def test_a_slow_reader_holds_few_records(served: httpx2.Client, world: Any) -> N
 
 
 @pytest.mark.parametrize("transport", ["socket", "events"])
-def test_a_token_has_so_many_streams(
+def test_an_account_has_so_many_streams(
     served: httpx2.Client, world: Any, monkeypatch: pytest.MonkeyPatch, transport: str
 ) -> None:
     del served
-    monkeypatch.setattr(rest_app, "STREAMS_OF_A_TOKEN", 1)
+    monkeypatch.setattr(rest_app, "STREAMS_OF_A_PRINCIPAL", 1)
     with serving(world) as url, httpx2.Client(base_url=url, headers=world.headers, trust_env=False) as client:
         if transport == "socket":
             with signed_in(client, world.token) as socket:

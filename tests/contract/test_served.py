@@ -7,8 +7,10 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from typing import Any
 
+import fakes
 import httpx2
 import pytest
 from serving import eventually, serving
@@ -19,6 +21,7 @@ from leatstream.rest import app as rest_app
 from leatstream.rest import loads as rest_loads
 from leatstream.rest.app import create_app
 from leatstream.services.environment import Context
+from leatstream.services.environment.authorization import mint_token
 from leatstream.services.statements.execution import StatementOutcome
 
 
@@ -187,8 +190,8 @@ def _threads(count: int, call: Callable[[], object]) -> list[threading.Thread]:
 @pytest.fixture
 def few_places(monkeypatch: pytest.MonkeyPatch) -> None:
     """Bounds that a handful of calls reach; asked for before ``served``."""
-    bounds = {"THREADS": 2, "SLOW_THREADS": 6, "SLOW_OF_A_TOKEN": 2, "SLOW_PATIENCE": 0.2}
-    bounds |= {"STREAM_THREADS": 6, "STREAMS_OF_A_TOKEN": 2, "WAITS_OF_A_TOKEN": 2}
+    bounds = {"THREADS": 2, "SLOW_THREADS": 6, "SLOW_OF_A_PRINCIPAL": 2, "SLOW_PATIENCE": 0.2}
+    bounds |= {"STREAM_THREADS": 6, "STREAMS_OF_A_PRINCIPAL": 2, "WAITS_OF_A_PRINCIPAL": 2}
     for name, value in bounds.items():
         monkeypatch.setattr(rest_app, name, value)
 
@@ -198,8 +201,17 @@ def _refused(answer: httpx2.Response) -> bool:
     return told == (429, "too-many-requests", "1")
 
 
+def another_token(fresh: Any) -> str:
+    """One more token of the account that ``served`` uses."""
+    value, token_id, token_hash = mint_token()
+    with fresh.units() as unit:
+        unit.tokens.add(fakes.token_row(token_id, token_hash, "ann", "sysadmin", datetime.now(UTC)))
+        unit.commit()
+    return value
+
+
 @pytest.mark.usefixtures("few_places")
-def test_slow_statements_of_one_token_stop_neither_itself_nor_others(
+def test_slow_statements_of_one_account_stop_neither_itself_nor_others(
     served: httpx2.Client, fresh: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Many more than it has places: the rest is told to come again, and short requests are served at once."""
@@ -217,7 +229,9 @@ def test_slow_statements_of_one_token_stop_neither_itself_nor_others(
         for _ in range(4):
             assert served.get("/v1/databases").status_code == 200
         assert served.put("/v1/databases/d", json={}).status_code == 201
-        # Another token has places of its own.
+        # Another token of the same account has no places of its own; another account has.
+        second = {"Authorization": f"Bearer {another_token(fresh)}"}
+        assert _refused(served.post("/v1/statements", json={"sql": "X"}, headers=second))
         other = {"Authorization": f"Bearer {fresh.reader_token}"}
         theirs = _threads(1, lambda: served.post("/v1/statements", json={"sql": "X"}, headers=other))
         eventually(lambda: hanging.entered == 3)
@@ -260,7 +274,7 @@ def _patient(hanging: Hanging) -> Any:
 
 
 @pytest.mark.usefixtures("few_places")
-def test_streams_and_waits_are_bounded_for_each_token(served: httpx2.Client, fresh: Any) -> None:
+def test_streams_and_waits_are_bounded_for_each_account(served: httpx2.Client, fresh: Any) -> None:
     fresh.cluster.endless = True
     assert served.put("/v1/stores/k", json={"kafka": {"bootstrap_servers": "h:1"}}).status_code == 201
     body: dict[str, Any] = {"kafka": {"partitions": 1, "replicas": 1}}
@@ -269,6 +283,7 @@ def test_streams_and_waits_are_bounded_for_each_token(served: httpx2.Client, fre
     with served.stream("GET", path) as one, served.stream("GET", path) as two:
         assert (one.status_code, two.status_code) == (200, 200)
         assert _refused(served.get(path))
+        assert _refused(served.get(path, headers={"Authorization": f"Bearer {another_token(fresh)}"}))
         assert served.get("/v1/databases").status_code == 200
     eventually(lambda: fresh.cluster.closed_readers == 2)
 

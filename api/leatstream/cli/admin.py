@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from leatstream.cli import keys
 from leatstream.cli.connection import DATA_DIRECTORY
 from leatstream.cli.output import Output
 from leatstream.cli.session import OutputOption
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
     from leatstream.cli.client import Client
 
 app = typer.Typer(no_args_is_help=True, help="Administer a server on its own machine.")
+app.command("add-key")(keys.add_key)
+app.command("rotate-key")(keys.rotate_key)
+app.command("remove-key")(keys.remove_key)
 _ROLE = "orgadmin"
 
 

@@ -73,6 +73,9 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "admin bootstrap ann@example.com",
         "admin bootstrap ann --data-dir /var/lib/leatstream",
     ),
+    "admin add-key": ("admin add-key",),
+    "admin rotate-key": ("admin rotate-key", "admin rotate-key k5d1f0a2b --data-dir /var/lib/leatstream"),
+    "admin remove-key": ("admin remove-key k0c3e9f71",),
     "catalog migrate": ("catalog migrate",),
     "terraform install": ("terraform install", "terraform install --uninstall"),
 }

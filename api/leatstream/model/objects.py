@@ -232,6 +232,7 @@ class QueryStatus:
         crashes: how often in a row a shared driver has died with the query in it.
         apart_from: the shared driver that it is suspected of having ended; it has one of its own since.
         reached: how far the last attempt had read when it ended (``plan.hand_over``).
+        revoked_at: since when its owner lacks a privilege that the running job needs.
     """
 
     state: QueryState = QueryState.PENDING
@@ -253,6 +254,7 @@ class QueryStatus:
     crashes: int = 0
     apart_from: str | None = None
     reached: Mapping[str, Any] | None = None
+    revoked_at: datetime | None = None
 
     @property
     def starts_again(self) -> int:

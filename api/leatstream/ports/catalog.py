@@ -238,6 +238,9 @@ class UnitOfWork(Protocol):
     def waiting_savepoints(self) -> Sequence[Savepoint]:
         """Those still to be copied or removed; cheap where there is none, as it is asked all the time."""
 
+    def sealed_values(self, after: str, limit: int) -> Sequence[tuple[str, bytes]]:
+        """References greater than ``after`` with their envelopes, in order, at most so many."""
+
 
 class OpenUnit(Protocol):
     """Opens units of work; leaving the block without commit rolls back."""

@@ -45,11 +45,11 @@ from leatstream.services.environment import Environment
 
 # Reads of the catalog, which must not queue behind anything that takes long.
 THREADS = 40
-# Calls to stores and the analyzer block for seconds, as do SELECTs over views. A token has a third of them.
-SLOW_THREADS, SLOW_OF_A_TOKEN, SLOW_PATIENCE = 60, 20, 10.0
+# Calls to stores and the analyzer block for seconds, as do SELECTs over views. A principal has a third.
+SLOW_THREADS, SLOW_OF_A_PRINCIPAL, SLOW_PATIENCE = 60, 20, 10.0
 # Each step of a stream waits up to a second in a thread.
-STREAM_THREADS, STREAMS_OF_A_TOKEN = 100, 50
-WAITS_OF_A_TOKEN = 200
+STREAM_THREADS, STREAMS_OF_A_PRINCIPAL = 100, 50
+WAITS_OF_A_PRINCIPAL = 200
 # Drivers must be heard whatever requests wait for, and requests answered while drivers wait for the catalog.
 DRIVER_THREADS = 40
 # A probe that finds none would have the server taken for one that is not ready.
@@ -133,9 +133,9 @@ def create_app(env: Environment, *, lifespan: Lifespan | None = None) -> FastAPI
     routes.append(console.install(app))
     problem.install(app, routes)
     loads = Loads(
-        slow=Load("slow requests", SLOW_OF_A_TOKEN, SLOW_PATIENCE, SLOW_THREADS),
-        streams=Load("streams", STREAMS_OF_A_TOKEN, 0.0, STREAM_THREADS),
-        waits=Load("waiting requests", WAITS_OF_A_TOKEN, 0.0, 1),
+        slow=Load("slow requests", SLOW_OF_A_PRINCIPAL, SLOW_PATIENCE, SLOW_THREADS),
+        streams=Load("streams", STREAMS_OF_A_PRINCIPAL, 0.0, STREAM_THREADS),
+        waits=Load("waiting requests", WAITS_OF_A_PRINCIPAL, 0.0, 1),
     )
     app.add_middleware(Gate, env=env, times=times, loads=loads)
     openapi.install(app)

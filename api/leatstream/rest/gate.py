@@ -107,8 +107,8 @@ class Gate:
         async def sign_in(token: str | None = None) -> None:
             nonlocal known
             known = token or known
-            scope["leatstream.principal"] = await self._authenticate(scope, known)
-            request.caller = authorization.hash_token(known)
+            principal = await self._authenticate(scope, known)
+            scope["leatstream.principal"], request.caller = principal, principal.name
 
         scope["leatstream.sign_in"] = sign_in
         try:
@@ -146,16 +146,17 @@ class Gate:
         token = bearer(headers.get("authorization", ""))
         if scope["path"].startswith(_DRIVERS):
             # Drivers have tokens of their own, which the routes check again, at each look for work.
-            driver = scope["path"].removeprefix(_DRIVERS).partition("/")[0]
+            caller = driver = scope["path"].removeprefix(_DRIVERS).partition("/")[0]
             limiter = scope["app"].state.driver_threads
             await to_thread.run_sync(authenticate_driver, self._env, driver, token, limiter=limiter)
             scope["leatstream.token"] = token
         else:
-            scope["leatstream.principal"] = await self._authenticate(scope, token)
+            principal = await self._authenticate(scope, token)
+            scope["leatstream.principal"], caller = principal, principal.name
         length = headers.get("content-length", "")
         if length.isdecimal() and int(length) > MAX_BODY_BYTES:
             await _drain(receive)
-        request = Underway(self._loads, authorization.hash_token(token))
+        request = Underway(self._loads, caller)
         async with request.places:
             mark = UNDERWAY.set(request)
             try:

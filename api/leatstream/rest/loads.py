@@ -1,7 +1,8 @@
 """Who may hold up whom: slow requests, streams and waits have bounds and threads of their own.
 
-A request that only reads the catalog finds a thread at once, whatever others wait for. One token has a part
-of the places only. Further requests wait a little, holding no thread, and are then refused until later.
+A request that only reads the catalog finds a thread at once, whatever others wait for. One principal has a
+part of the places only, however many tokens it has. Further requests wait a little, holding no thread, and
+are then refused until later.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from leatstream.errors import AccessError
 
 P = ParamSpec("P")
 T = TypeVar("T")
-_WAITING = 10  # times as many requests of a token as have places may wait for one
+_WAITING = 10  # times as many requests of a principal as have places may wait for one
 
 
 @dataclass(slots=True)
@@ -33,7 +34,7 @@ class Load:
 
     Args:
         what: it is, for messages.
-        most: of one token at a time.
+        most: of one principal at a time.
         patience: seconds that one more waits for its place.
         threads: that this kind has.
     """
@@ -69,8 +70,9 @@ class Load:
                     return
             raise AccessError(
                 "too-many-requests",
-                f"This token has {self._most} {self._what} under way, which is the most.",
-                hint="Wait for some of them to end, or use another token.",
+                f"This account has {self._most} {self._what} under way, which is the most. "
+                "Those of all its tokens count.",
+                hint="Wait for some of them to end, or give other work an account of its own.",
             ) from None
 
 
@@ -91,7 +93,11 @@ class Loads:
 
 @dataclass(slots=True)
 class Underway:
-    """A request: whose it is, and the places that it gives back at its end."""
+    """A request and the places that it gives back at its end.
+
+    Attributes:
+        caller: name of the principal; of a driver its id.
+    """
 
     loads: Loads
     caller: str

@@ -62,6 +62,19 @@ def check_catalog(url: str, data_dir: Path, checkpoints: str, *, new: bool = Fal
         )
 
 
+def require_catalog(url: str) -> None:
+    """StackError part-failed unless there is a catalog; a missing file is not made."""
+    parsed = sa.make_url(url)
+    file = Path(parsed.database or "") if parsed.get_backend_name() == "sqlite" else None
+    present = _revision_of_file(file) if file is not None else revision(url)
+    if present == "base" or not _OURS.fullmatch(present):
+        raise StackError(
+            "part-failed",
+            f"{_name(file)} {_state(file)}." if present == "base" else f"{_name(file)} has {present}.",
+            hint="Set LEATSTREAM_CATALOG_URL or LEATSTREAM_DATA_DIR as for the servers.",
+        )
+
+
 def _name(file: Path | None) -> str:
     return f"The catalog {file}" if file is not None else "The catalog in PostgreSQL"
 

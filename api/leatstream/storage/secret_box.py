@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
-import contextlib
+import logging
 import os
-import secrets
-import stat
-from collections.abc import Mapping
+import threading
 from pathlib import Path
 
 import msgspec
@@ -18,9 +14,10 @@ from cryptography.hazmat.primitives.keywrap import InvalidUnwrap, aes_key_unwrap
 
 from leatstream.errors import InternalError, StackError
 from leatstream.storage.codec import look_into
+from leatstream.storage.key_file import KEY_BYTES, KeyRing, create_key_file, read_key_ring
 
-_KEY_BYTES = 32
 _NONCE_BYTES = 12
+_LOG = logging.getLogger(__name__)
 
 
 class _Envelope(msgspec.Struct, frozen=True, array_like=True):
@@ -33,14 +30,7 @@ class _Envelope(msgspec.Struct, frozen=True, array_like=True):
     ciphertext: bytes
 
 
-class _KeyFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The key ring on disk: base64 keys by id, and which one seals new values."""
-
-    primary: str
-    keys: dict[str, str]
-
-
-look_into(_Envelope, _KeyFile)
+look_into(_Envelope)
 
 
 class KeyRingBox:
@@ -49,31 +39,16 @@ class KeyRingBox:
     The reference is authenticated with the value: an envelope moved to another row cannot be opened.
     """
 
-    def __init__(self, keys: Mapping[str, bytes], primary: str) -> None:
-        """Make a box.
-
-        Args:
-            keys: 32-byte master keys by id; old ones stay as long as envelopes of theirs exist.
-            primary: id of the key that seals new values.
-
-        Raises:
-            ValueError: a key has another length, or the primary is not among them.
-        """
-        if primary not in keys:
-            raise ValueError(f"primary key {primary!r} is not in the key ring")
-        for key_id, key in keys.items():
-            if len(key) != _KEY_BYTES:
-                raise ValueError(f"key {key_id!r} has {len(key)} bytes instead of {_KEY_BYTES}")
-        self._keys = dict(keys)
-        self._primary = primary
+    def __init__(self, ring: KeyRing) -> None:
+        """Make a box; old keys stay in the ring as long as envelopes of theirs exist."""
+        self.ring = ring
 
     def seal(self, reference: str, value: str) -> bytes:
         """Encrypt for this reference only."""
-        data_key = AESGCM.generate_key(bit_length=_KEY_BYTES * 8)
+        data_key = AESGCM.generate_key(bit_length=KEY_BYTES * 8)
         nonce = os.urandom(_NONCE_BYTES)
         ciphertext = AESGCM(data_key).encrypt(nonce, value.encode(), reference.encode())
-        wrapped = aes_key_wrap(self._keys[self._primary], data_key)
-        return msgspec.msgpack.encode(_Envelope(1, self._primary, wrapped, nonce, ciphertext))
+        return self._wrap(data_key, nonce, ciphertext)
 
     def open(self, reference: str, envelope: bytes) -> str:
         """Decrypt.
@@ -82,9 +57,31 @@ class KeyRingBox:
             InternalError: secret-unreadable, the envelope was made for another reference, by an unknown
                 key, or is damaged.
         """
+        return self._unwrap(reference, envelope)[2].decode()
+
+    def rewrap(self, reference: str, envelope: bytes) -> bytes:
+        """The envelope under the primary key. The ciphertext stays, as its key is of this value only.
+
+        Args:
+            reference: of the value.
+            envelope: under any key of the ring.
+
+        Raises:
+            InternalError: secret-unreadable, as ``open``.
+        """
+        data_key, parsed, _ = self._unwrap(reference, envelope)
+        return self._wrap(data_key, parsed.nonce, parsed.ciphertext)
+
+    def _wrap(self, data_key: bytes, nonce: bytes, ciphertext: bytes) -> bytes:
+        primary = self.ring.primary
+        wrapped = aes_key_wrap(self.ring.keys[primary], data_key)
+        return msgspec.msgpack.encode(_Envelope(1, primary, wrapped, nonce, ciphertext))
+
+    def _unwrap(self, reference: str, envelope: bytes) -> tuple[bytes, _Envelope, bytes]:
+        """The value's key, the envelope's parts, and the value."""
         try:
             parsed = msgspec.msgpack.decode(envelope, type=_Envelope)
-            data_key = aes_key_unwrap(self._keys[parsed.key_id], parsed.wrapped)
+            data_key = aes_key_unwrap(self.ring.keys[parsed.key_id], parsed.wrapped)
             plain = AESGCM(data_key).decrypt(parsed.nonce, parsed.ciphertext, reference.encode())
         except (InvalidTag, InvalidUnwrap, KeyError, ValueError, msgspec.MsgspecError) as error:
             raise InternalError(
@@ -93,55 +90,71 @@ class KeyRingBox:
                 "it was sealed with a key this server does not have, or it has been changed.",
                 hint="Check that the key file belongs to this catalog, or set the secret again.",
             ) from error
-        return plain.decode()
+        return data_key, parsed, plain
 
 
-def open_secret_box(path: Path) -> KeyRingBox:
+class KeyFileBox:
+    """A box with the keys of a file, which is read again when it changes (``ports.SecretBox``).
+
+    So keys are added and removed while servers run.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Read the keys.
+
+        Raises:
+            StackError: part-failed, the file cannot be used.
+        """
+        self._path, self._lock = path, threading.Lock()
+        self._seen = _signature(path)
+        self._box = KeyRingBox(read_key_ring(path))
+
+    def seal(self, reference: str, value: str) -> bytes:
+        """Encrypt for this reference only."""
+        return self.present.seal(reference, value)
+
+    def open(self, reference: str, envelope: bytes) -> str:
+        """Decrypt; InternalError secret-unreadable, as ``KeyRingBox.open``."""
+        return self.present.open(reference, envelope)
+
+    @property
+    def present(self) -> KeyRingBox:
+        """The box with the keys that the file holds now; those read before if it cannot be used."""
+        seen = _signature(self._path)
+        with self._lock:
+            if seen != self._seen:
+                self._seen = seen
+                try:
+                    self._box = KeyRingBox(read_key_ring(self._path))
+                except StackError as error:
+                    _LOG.error("%s The keys that were read before stay in use.", error.detail)
+                else:
+                    _LOG.info("the key file has changed: %s", self._box.ring)
+            return self._box
+
+
+def open_secret_box(path: Path) -> KeyFileBox:
     """The box whose keys lie in a file, which is made (mode 0600) if it is not there.
 
     Raises:
         StackError: part-failed, the file is readable by others or is no key file.
     """
-    _create_if_missing(path)
-    if _open_to_others(path.stat()):
-        raise StackError(
-            "part-failed",
-            f"The key file {path} can be read by other users.",
-            hint=f"Run: chmod 600 {path}",
-        )
+    create_key_file(path)
+    return KeyFileBox(path)
+
+
+def key_of(envelope: bytes) -> str | None:
+    """Id of the master key that an envelope is wrapped under; None if it is no envelope."""
     try:
-        parsed = msgspec.json.decode(path.read_bytes(), type=_KeyFile)
-        keys = {key_id: base64.b64decode(text, validate=True) for key_id, text in parsed.keys.items()}
-        return KeyRingBox(keys, parsed.primary)
-    except (msgspec.MsgspecError, binascii.Error, ValueError) as error:
-        raise StackError(
-            "part-failed",
-            f"{path} is not a key file.",
-            hint="Restore it from a backup; without it no stored secret can be opened.",
-        ) from error
+        return msgspec.msgpack.decode(envelope, type=_Envelope).key_id
+    except msgspec.MsgspecError:
+        return None
 
 
-def _open_to_others(found: os.stat_result) -> bool:
-    # A secret mounted by Kubernetes is root's and reaches the server by its group: that is no fault.
-    forbidden = stat.S_IRWXO | stat.S_IWGRP | (stat.S_IRWXG if found.st_uid == os.geteuid() else 0)
-    return bool(found.st_mode & forbidden)
-
-
-def _create_if_missing(path: Path) -> None:
-    if path.exists():
-        return
-    path.parent.mkdir(parents=True, exist_ok=True)
-    key_id = f"k{secrets.token_hex(4)}"
-    key = base64.b64encode(os.urandom(_KEY_BYTES)).decode()
-    # Written beside and linked into place: a crash leaves no half file, and of two starters one wins.
-    draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    descriptor = os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, stat.S_IRUSR | stat.S_IWUSR)
+def _signature(path: Path) -> tuple[int, ...]:
+    """Changes with the file, also where a mounted Secret exchanges the link to it."""
     try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(msgspec.json.encode(_KeyFile(key_id, {key_id: key})))
-            file.flush()
-            os.fsync(file.fileno())
-        with contextlib.suppress(FileExistsError):
-            os.link(draft, path)
-    finally:
-        draft.unlink()
+        found = path.stat()
+    except OSError:
+        return ()
+    return found.st_dev, found.st_ino, found.st_mtime_ns, found.st_size

@@ -18,7 +18,8 @@ from leatstream.services.environment import new_id
 from leatstream.storage.leases import CatalogLeases
 
 _LOG = logging.getLogger(__name__)
-_KEY_PROOF = "catalog/key-proof"
+KEY_PROOF = "catalog/key-proof"
+VIEWS_PASSWORD = "catalog/views-password"  # noqa: S105 - a reference
 
 
 def hold(data_dir: Path, catalog: str) -> list[IO[str]]:
@@ -108,19 +109,19 @@ def prove_keys(open_unit: OpenUnit, box: SecretBox, *, alone: bool = False) -> N
         StackError: ``part-failed``.
     """
     with open_unit() as unit:
-        envelope = unit.secrets.find(_KEY_PROOF)
+        envelope = unit.secrets.find(KEY_PROOF)
         if envelope is None:
-            unit.secrets.put(_KEY_PROOF, box.seal(_KEY_PROOF, "known"))
+            unit.secrets.put(KEY_PROOF, box.seal(KEY_PROOF, "known"))
             unit.commit()
             return
     try:
-        box.open(_KEY_PROOF, envelope)
+        box.open(KEY_PROOF, envelope)
     except InternalError as error:
         message = "This server's key ring is not the one that the secrets of this catalog are sealed with."
         if alone:
             _LOG.error("%s: restore its keys.json, or give each store its secrets again", message)
             with open_unit() as unit:
-                unit.secrets.put(_KEY_PROOF, box.seal(_KEY_PROOF, "known"))
+                unit.secrets.put(KEY_PROOF, box.seal(KEY_PROOF, "known"))
                 unit.commit()
             return
         raise StackError(

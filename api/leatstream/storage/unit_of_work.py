@@ -95,6 +95,12 @@ class SqlUnitOfWork:
         rows = self._connection.execute(sa.select(table).where(waiting).order_by(table.c.key)).mappings()
         return [codec.from_row(codec.SAVEPOINTS, dict(row)) for row in rows]
 
+    def sealed_values(self, after: str, limit: int) -> Sequence[tuple[str, bytes]]:
+        """References greater than ``after`` with their envelopes, in order, at most so many."""
+        c = tables.secrets.c
+        statement = sa.select(c.reference, c.envelope).where(c.reference > after).order_by(c.reference)
+        return [(row[0], bytes(row[1])) for row in self._connection.execute(statement.limit(limit))]
+
 
 class SqlUnits:
     """Opens units of work on one database (``ports.OpenUnit``)."""

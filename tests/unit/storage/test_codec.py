@@ -75,6 +75,7 @@ STATUS = QueryStatus(
     entity_ready=True,
     crashes=2,
     apart_from="drv_0",
+    revoked_at=MOMENT,
     reached={"checkpoint": "g2", "batch": 4, "offsets": [{"a": {"0": 9}}]},
 )
 OBJECTS: list[tuple[codec.Noun[Any], Any]] = [

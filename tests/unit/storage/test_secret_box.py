@@ -8,14 +8,15 @@ from pathlib import Path
 import pytest
 
 from leatstream.errors import InternalError, StackError
-from leatstream.storage.secret_box import KeyRingBox, open_secret_box
+from leatstream.storage.key_file import KeyRing, add_key, read_key_ring, remove_key, use_key
+from leatstream.storage.secret_box import KeyRingBox, key_of, open_secret_box
 
 OLD, NEW = os.urandom(32), os.urandom(32)
 
 
 def test_round_trip_and_fresh_keys() -> None:
     """The same value sealed twice looks different and opens the same."""
-    box = KeyRingBox({"a": OLD}, "a")
+    box = KeyRingBox(KeyRing({"a": OLD}, "a"))
     first, second = box.seal("r", "pä$$"), box.seal("r", "pä$$")
     assert first != second
     assert b"p\xc3\xa4$$" not in first
@@ -24,10 +25,10 @@ def test_round_trip_and_fresh_keys() -> None:
 
 def test_moved_changed_or_foreign_envelopes_do_not_open() -> None:
     """Another reference, another ring, one flipped bit, garbage."""
-    box = KeyRingBox({"a": OLD}, "a")
+    box = KeyRingBox(KeyRing({"a": OLD}, "a"))
     sealed = box.seal("secret://store/1/sasl.password", "v")
     flipped = sealed[:-1] + bytes([sealed[-1] ^ 1])
-    foreign = KeyRingBox({"b": NEW}, "b").seal("secret://store/1/sasl.password", "v")
+    foreign = KeyRingBox(KeyRing({"b": NEW}, "b")).seal("secret://store/1/sasl.password", "v")
     for reference, envelope in [
         ("secret://store/2/sasl.password", sealed),
         ("secret://store/1/sasl.password", flipped),
@@ -41,10 +42,10 @@ def test_moved_changed_or_foreign_envelopes_do_not_open() -> None:
 
 def test_a_new_primary_seals_and_the_old_key_still_opens() -> None:
     """A key may be added to the ring while values of the old one remain."""
-    sealed = KeyRingBox({"old": OLD}, "old").seal("r", "v")
-    both = KeyRingBox({"old": OLD, "new": NEW}, "new")
+    sealed = KeyRingBox(KeyRing({"old": OLD}, "old")).seal("r", "v")
+    both = KeyRingBox(KeyRing({"old": OLD, "new": NEW}, "new"))
     assert both.open("r", sealed) == "v"
-    assert KeyRingBox({"new": NEW}, "new").open("r", both.seal("r", "v")) == "v"
+    assert KeyRingBox(KeyRing({"new": NEW}, "new")).open("r", both.seal("r", "v")) == "v"
 
 
 def test_key_file_is_made_once_and_private(tmp_path: Path) -> None:
@@ -97,6 +98,52 @@ def test_broken_key_file(tmp_path: Path, text: str) -> None:
 def test_wrong_key_ring() -> None:
     """A programmer's mistake shows at once."""
     with pytest.raises(ValueError, match="not in the key ring"):
-        KeyRingBox({"a": OLD}, "b")
+        KeyRingBox(KeyRing({"a": OLD}, "b"))
     with pytest.raises(ValueError, match="instead of 32"):
-        KeyRingBox({"a": b"short"}, "a")
+        KeyRingBox(KeyRing({"a": b"short"}, "a"))
+
+
+def test_a_changed_file_is_read_again_and_a_broken_one_is_not_used(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Keys come and go while servers run; an edit that goes wrong stops nobody."""
+    path = tmp_path / "keys.json"
+    box = open_secret_box(path)
+    first = box.seal("r", "v")
+    new = add_key(path)
+    assert box.present.ring.primary != new
+    use_key(path, new)
+    assert (key_of(box.seal("r", "v")), box.open("r", first)) == (new, "v")
+    text = path.read_text()
+    for broken in (text[:20], None):
+        caplog.clear()
+        path.unlink() if broken is None else path.write_text(broken)
+        assert [box.open("r", first) for _ in range(2)] == ["v", "v"]
+        assert len([one for one in caplog.records if one.levelname == "ERROR"]) == 1
+    assert text[-20:] not in caplog.text
+    path.touch(mode=0o600)
+    path.write_text(text)
+    remove_key(path, next(iter(read_key_ring(path).keys)))
+    with pytest.raises(InternalError):
+        box.open("r", first)
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_link_to_the_file_stays_one_and_readers_see_whole_files(tmp_path: Path) -> None:
+    """So Kubernetes and some people mount it."""
+    path, link = tmp_path / "real.json", tmp_path / "keys.json"
+    open_secret_box(path)
+    link.symlink_to(path)
+    key = add_key(link)
+    assert (link.is_symlink(), read_key_ring(path).newest) == (True, key)
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["keys.json", "real.json"]
+
+
+def test_wrapping_again_keeps_the_value_and_its_place() -> None:
+    """Only the wrapped key is new; a value of another reference is refused."""
+    old = KeyRingBox(KeyRing({"old": OLD}, "old")).seal("r", "v")
+    both = KeyRingBox(KeyRing({"old": OLD, "new": NEW}, "new"))
+    again = both.rewrap("r", old)
+    assert KeyRingBox(KeyRing({"new": NEW}, "new")).open("r", again) == "v"
+    with pytest.raises(InternalError):
+        both.rewrap("elsewhere", old)

@@ -20,6 +20,7 @@ from leatstream.model.objects import Database, Meta, Schema
 from leatstream.ports import DriverRow, OpenUnit, SecretBox, UnitOfWork
 from leatstream.storage import engine as storage_engine
 from leatstream.storage import unit_of_work
+from leatstream.storage.key_file import KeyRing
 from leatstream.storage.repositories import end_of_prefix
 from leatstream.storage.secret_box import KeyRingBox
 from leatstream.storage.unit_of_work import SqlUnits, open_units
@@ -49,7 +50,7 @@ def test_fits_the_ports(units: SqlUnits) -> None:
     with opener(write=False) as unit:
         whole: UnitOfWork = unit
         assert whole.find_token("none") is None
-    box: SecretBox = KeyRingBox({"k": bytes(32)}, "k")
+    box: SecretBox = KeyRingBox(KeyRing({"k": bytes(32)}, "k"))
     assert box.open("r", box.seal("r", "v")) == "v"
 
 

@@ -22,7 +22,7 @@ _END = object()
 
 @asynccontextmanager
 async def opened(request: Request) -> AsyncIterator[None]:
-    """A place among the streams of the caller's token; the audit log gets what is denied meanwhile.
+    """A place among the streams of the caller; the audit log gets what is denied meanwhile.
 
     Raises:
         AccessError: too-many-requests.

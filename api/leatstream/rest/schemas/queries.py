@@ -341,6 +341,8 @@ def _conditions(query: Query, status: QueryStatus) -> list[Condition]:
     if status.state is QueryState.RUNNING and "waits_for" in status.metrics:
         waits = status.metrics["waits_for"]
         found.append(Condition(type="Progressing", status=waits is None, message=waits))
+    if status.revoked_at is not None:
+        found.append(Condition(type="Revoked", status=True, message=status.message))
     if query.kept_until is not None:
         until = query.kept_until.isoformat(timespec="seconds")
         found.append(Condition(type="Kept", status=True, message=f"until {until}, for ROLLBACK QUERY"))

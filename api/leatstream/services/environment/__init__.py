@@ -152,6 +152,7 @@ class RuntimeSettings:
         keep_replaced: seconds that a query is kept after another has taken over from it.
         keep_checkpoints: seconds that a query's old checkpoints are kept once its present one is at work.
         keep_events: seconds that an event of the audit log is kept.
+        revoked_grace: seconds that a job goes on after its owner has lost a privilege that it needs.
         max_restarts: restarts in a row before a query is given up as failed.
         default_store: store taken when neither statement nor context names one.
         error_excerpts: whether errors may show short pieces of a record's values.
@@ -174,6 +175,7 @@ class RuntimeSettings:
     keep_replaced: float = 86_400.0
     keep_checkpoints: float = 86_400.0
     keep_events: float = 34_560_000.0
+    revoked_grace: float = 60.0
     default_store: str | None = None
     error_excerpts: bool = True
 
@@ -198,6 +200,19 @@ class Passes:
     def stand_still(self) -> bool:
         """Whether none has ended for so long that the loop must hang somewhere."""
         return time.monotonic() - self.ended > STILL_SECONDS
+
+
+@dataclass(slots=True)
+class RightsLooks:
+    """The last look at the rights of running queries in this process.
+
+    Attributes:
+        number: of the newest event of the audit log then; -1 before the first look.
+        at: when it was.
+    """
+
+    number: int = -1
+    at: datetime | None = None
 
 
 @dataclass(slots=True)
@@ -237,6 +252,7 @@ class Environment:
     identities: Identities = field(default_factory=OwnTokens)
     awaited_copies: set[str] = field(default_factory=set)
     passes: Passes = field(default_factory=Passes)
+    rights_looks: RightsLooks = field(default_factory=RightsLooks)
     turns: Turns = field(default_factory=Turns)
     staged: bool = False
     who: Principal | None = None

@@ -66,12 +66,22 @@ def denied(role: str, wanted: Sequence[tuple[Privilege, str]]) -> AccessError:
         wanted: privileges and what they are missing on, as people name it.
     """
     missing = " and ".join(f"{p.value.upper()} on {what}" for p, what in dict.fromkeys(wanted))
-    first, what = wanted[0]
     return AccessError(
         "permission-denied",
         sentence(f"Role {role} lacks {missing}"),
-        hint=f"Its owner can run GRANT {first.value.upper()} ON {_sql_name(what)} TO ROLE {quote(role)}.",
+        hint=f"Its owner can run {grant_of(role, *wanted[0])}.",
     )
+
+
+def grant_of(role: str, privilege: Privilege, what: str) -> str:
+    """The statement that grants a missing privilege.
+
+    Args:
+        role: that lacks it.
+        privilege: the missing one.
+        what: it is missing on, as people name it.
+    """
+    return f"GRANT {privilege.value.upper()} ON {_sql_name(what)} TO ROLE {quote(role)}"
 
 
 def _sql_name(what: str) -> str:

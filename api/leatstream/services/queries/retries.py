@@ -41,7 +41,14 @@ def ended(status: QueryStatus, state: QueryState, now: datetime) -> QueryStatus:
         now: the time.
     """
     return replace(
-        status, state=state, since=now, driver_id=None, pid=None, message=None, next_attempt_at=None
+        status,
+        state=state,
+        since=now,
+        driver_id=None,
+        pid=None,
+        message=None,
+        next_attempt_at=None,
+        revoked_at=None,
     )
 
 
@@ -80,7 +87,7 @@ def after_loss(
     cause = error or {"code": "driver-lost", "detail": why, "retryable": True}
     if _got_on(status, now):
         status = replace(status, restarts=0, outages=0)
-    cleared = replace(status, driver_id=None, pid=None, since=now)
+    cleared = replace(status, driver_id=None, pid=None, since=now, revoked_at=None)
     if is_outage(cause):
         delay = backoff(settings, status.outages + 1)
         return replace(

@@ -71,7 +71,15 @@ _FAILING = (QueryState.FAILED, QueryState.LOST, QueryState.PENDING)
 def _told(query: Query) -> tuple[object, ...]:
     status = query.status
     asked = status.message if (status.message or "").startswith(RESTART_ASKED) else None
-    return status.state, status.attempt, query.deleting, status.restarts, status.apart_from, asked
+    return (
+        status.state,
+        status.attempt,
+        query.deleting,
+        status.restarts,
+        status.apart_from,
+        asked,
+        status.revoked_at,
+    )
 
 
 def note_version(

@@ -18,6 +18,7 @@ from leatstream.model.objects import Query, QueryState, QueryStatus
 from leatstream.services.environment import Environment, RuntimeSettings
 from leatstream.services.queries.checkpoints.origin import awaits_checkpoint
 from leatstream.services.queries.joint_jobs import awakened, leader_of
+from leatstream.services.queries.reconcile.revoked_rights import end_revoked
 from leatstream.services.queries.reconcile.store_steps import (
     Aside,
     at_once,
@@ -28,7 +29,7 @@ from leatstream.services.queries.reconcile.store_steps import (
 )
 from leatstream.services.queries.replace.catch_up import take_over
 from leatstream.services.queries.retries import DRIVER_NOT_STARTED, after_loss, age, ended
-from leatstream.services.queries.rights import revoked
+from leatstream.services.queries.rights import OwnersRights
 from leatstream.services.queries.save import keep_query
 from leatstream.services.queries.shared_drivers import (
     APART,
@@ -156,6 +157,7 @@ def reconcile_all(env: Environment, aside: Aside = at_once) -> frozenset[str] | 
             query for query in unit.queries.page(limit=100_000) if mine is None or query.meta.id in mine
         ]
     note_crashes(env, queries)
+    end_revoked(env, queries)
     # Who waits for a driver the longest gets the next one.
     queries.sort(key=lambda query: query.status.since or query.meta.created_at)
     for query in queries:
@@ -307,7 +309,7 @@ def _launch(env: Environment, query: Query, aside: Aside) -> None:
         return
     now = env.clock.now()
     with env.open_unit(write=False) as unit:
-        refused = revoked(unit, query)
+        refused = OwnersRights(unit).revoked(query)
         sharing = sharing_of(unit, query)
         # All queries are read for the few that need it only: hundreds may wait here in one pass.
         first = turn_of(query, unit.queries.page(limit=100_000), now) if starts_in_turn(query) else None
