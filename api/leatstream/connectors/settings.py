@@ -72,6 +72,13 @@ class Receives:
     """
 
 
+class Connects(Receives):
+    """This setting names hosts that receive secrets: a host, ``host:port`` or a URL, or several with commas.
+
+    The server connects only where it is allowed to (``destinations``).
+    """
+
+
 class Api:
     """Bounds of the setting in REST's JSON schema, beside the model's own validation."""
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Self
 from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
-from leatstream.connectors.settings import Api, Needs, Receives, Secret, StoreSettings
+from leatstream.connectors.settings import Api, Connects, Needs, Secret, StoreSettings
 
 REGION = r"[a-z]{2}(-[a-z]+)+-[0-9]{1,2}"
 _ROLE = r"arn:aws[a-z-]*:iam::[0-9]{12}:role/[A-Za-z0-9_+=,.@/-]+"
@@ -97,7 +97,7 @@ class AwsAccess(AwsIdentity):
     Without an access key the machine's own credentials are used: environment, profile, container or instance.
     """
 
-    endpoint_url: Annotated[str | None, Receives(), Api(max_length=300, pattern=r"^https?://[^/ ]+/?$")] = (
+    endpoint_url: Annotated[str | None, Connects(), Api(max_length=300, pattern=r"^https?://[^/ ]+/?$")] = (
         Field(None, description="Another address than the region's own, such as a VPC endpoint.")
     )
 

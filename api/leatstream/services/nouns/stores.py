@@ -8,6 +8,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from leatstream.connectors.destinations import Host, hosts_of
 from leatstream.connectors.registry import with_secrets
 from leatstream.errors import (
     MISSING,
@@ -25,6 +26,7 @@ from leatstream.services.environment import Environment, Precondition, Principal
 from leatstream.services.environment.authorization import WRITE, authorize
 from leatstream.services.environment.upsert import upsert
 from leatstream.services.nouns.noun import NounService
+from leatstream.services.nouns.places import add_refusals, refuse_hosts
 from leatstream.services.nouns.secret_values import (
     SecretValue,
     forget_own,
@@ -65,6 +67,7 @@ def put_store(
         CatalogError: preconditions; ``requires-replacement`` for another kind.
     """
     authorize(principal, WRITE, "store", name)
+    refuse_hosts(env, "store", name, store_hosts(env, kind, config), f"#/{kind}")
     with env.open_unit() as unit:
         old = unit.stores.find(name)
         if old is not None and old.kind != kind:
@@ -159,17 +162,30 @@ def check_config(env: Environment, kind: str, config: Mapping[str, Any], secrets
             f"Stores of kind {kind} are not built yet; available: {offer}.",
             pointer=f"#/{kind}",
         )
+    faults = Faults()
     try:
         connector_class.Config.model_validate(with_secrets(config, secrets))
     except ValidationError as error:
-        faults = Faults()
         for item in error.errors(include_input=False, include_url=False, include_context=False):
             path = [str(part) for part in item["loc"]]
             # A plan shows the sentence alone, without the pointer.
             member = f"{'.'.join(path)}: " if path else ""
             detail = sentence(f"{member}{item['msg'].removeprefix('Value error, ')}")
             faults.add("validation", detail, pointer="/".join(["#", kind, *path]))
-        faults.raise_if_any()
+    add_refusals(env, faults, store_hosts(env, kind, config), f"#/{kind}")
+    faults.raise_if_any()
+
+
+def store_hosts(env: Environment, kind: str, config: Mapping[str, Any]) -> list[Host]:
+    """The hosts that a store's settings name; none for a kind that is not built.
+
+    Args:
+        env: the environment.
+        kind: of the store.
+        config: its settings.
+    """
+    connector_class = env.connector_classes.get(kind)
+    return hosts_of(connector_class.Config, config) if connector_class is not None else []
 
 
 def refuse_moved_secrets(

@@ -19,6 +19,7 @@ from leatstream.services.functions.catalog import make_function, make_source
 from leatstream.services.nouns.acting import in_role
 from leatstream.services.nouns.application_owners import refuse_changed_alone
 from leatstream.services.nouns.names import single
+from leatstream.services.nouns.places import authorize_place
 from leatstream.services.nouns.relation_definition import RelationDefinition
 from leatstream.services.nouns.secret_values import planned_value
 from leatstream.services.nouns.session_defaults import with_defaults
@@ -42,7 +43,6 @@ from leatstream.services.staging.catalog_view import (
     Assumed,
     CatalogView,
     assumed_meta,
-    authorize_place,
     qualify,
 )
 from leatstream.services.statements import applications as application_statements
