@@ -102,6 +102,11 @@ class StoreSettings(BaseModel):
     schema_name: ClassVar[str]
     example: ClassVar[Mapping[str, Any]]
 
+    @classmethod
+    def takes_machine_credentials(cls, config: Mapping[str, Any]) -> bool:
+        """Whether settings like these use credentials of the server's machine, for lack of their own."""
+        return any(part.takes_machine_credentials(config[name]) for name, part in parts_in(cls, config))
+
 
 @dataclass(frozen=True, slots=True)
 class Setting:
@@ -145,6 +150,16 @@ def bare_type(field: FieldInfo) -> Any:
         return field.annotation
     (only,) = (one for one in get_args(field.annotation) if one is not type(None))
     return get_args(only)[0] if hasattr(only, "__metadata__") else only
+
+
+def parts_in(
+    model: type[StoreSettings], config: Mapping[str, Any]
+) -> Iterator[tuple[str, type[StoreSettings]]]:
+    """The objects of settings in a store's settings, by name."""
+    for name, field in model.model_fields.items():
+        part = part_of(field)
+        if part is not None and isinstance(config.get(name), Mapping):
+            yield name, part
 
 
 def part_of(field: FieldInfo) -> type[StoreSettings] | None:

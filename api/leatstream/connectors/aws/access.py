@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Annotated, Any, Self
 
 from pydantic import Field, SecretStr, field_validator, model_validator
@@ -89,6 +90,11 @@ class AwsIdentity(StoreSettings):
         if self.external_id is not None and self.role_arn is None:
             raise PydanticCustomError("external", "external_id needs role_arn")
         return self
+
+    @classmethod
+    def takes_machine_credentials(cls, config: Mapping[str, Any]) -> bool:
+        """Whether there is no access key."""
+        return config.get("access_key_id") is None
 
 
 class AwsAccess(AwsIdentity):

@@ -69,6 +69,11 @@ class IcebergFiles(StoreSettings):
     _is_url = field_validator("endpoint_url")(_url)
     _is_secret = field_validator("secret_access_key")(_secret)
 
+    @classmethod
+    def takes_machine_credentials(cls, config: Mapping[str, Any]) -> bool:
+        """Whether there is no access key: pyarrow then looks for the machine's own."""
+        return config.get("access_key_id") is None
+
     @model_validator(mode="after")
     def _together(self) -> Self:
         if (self.access_key_id is None) != (self.secret_access_key is None):

@@ -18,12 +18,13 @@ from leatstream.errors import (
     RequestError,
     sentence,
 )
+from leatstream.model.access import Privilege
 from leatstream.model.names import quote
 from leatstream.model.objects import Meta, Store, StoreState
 from leatstream.model.registered import SecretName
 from leatstream.ports import UnitOfWork
 from leatstream.services.environment import Environment, Precondition, Principal, Stored
-from leatstream.services.environment.authorization import WRITE, authorize
+from leatstream.services.environment.authorization import WRITE, authorize, require
 from leatstream.services.environment.upsert import upsert
 from leatstream.services.nouns.noun import NounService
 from leatstream.services.nouns.places import add_refusals, refuse_hosts
@@ -81,6 +82,8 @@ def put_store(
             refuse_moved_secrets(env, old, config, secrets)
         settled = settle(env, unit, secrets, before, old.secret_names if old else {}, f"#/{kind}")
         check_config(env, kind, config, settled.known)
+        if old is None or settled.changed or dict(old.config) != dict(config):
+            require_credentials(env, principal, kind, config)
         require_registry_of(unit, schema_registry)
 
         def make(meta: Meta, previous: Store | None) -> Store:
@@ -174,6 +177,21 @@ def check_config(env: Environment, kind: str, config: Mapping[str, Any], secrets
             faults.add("validation", detail, pointer="/".join(["#", kind, *path]))
     add_refusals(env, faults, store_hosts(env, kind, config), f"#/{kind}")
     faults.raise_if_any()
+
+
+def require_credentials(env: Environment, principal: Principal, kind: str, config: Mapping[str, Any]) -> None:
+    """AccessError if a store needs the machine's credentials, and the principal may not use them.
+
+    Args:
+        env: the environment.
+        principal: who makes or changes the store.
+        kind: of the store.
+        config: its settings.
+    """
+    connector_class = env.connector_classes.get(kind)
+    if connector_class is not None and connector_class.Config.takes_machine_credentials(config):
+        doing = "make a store without credentials of its own, which would use those of the server's machine"
+        require(principal, Privilege.USE_MACHINE_CREDENTIALS, doing)
 
 
 def store_hosts(env: Environment, kind: str, config: Mapping[str, Any]) -> list[Host]:

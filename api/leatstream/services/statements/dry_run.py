@@ -23,7 +23,7 @@ from leatstream.services.nouns.places import authorize_place
 from leatstream.services.nouns.relation_definition import RelationDefinition
 from leatstream.services.nouns.secret_values import planned_value
 from leatstream.services.nouns.session_defaults import with_defaults
-from leatstream.services.nouns.stores import check_config, split_secrets
+from leatstream.services.nouns.stores import check_config, require_credentials, split_secrets
 from leatstream.services.planning.access import require_new_relation
 from leatstream.services.planning.change_feeds import refuse_second_readers
 from leatstream.services.planning.live_stores import LiveStores
@@ -314,6 +314,7 @@ def _assumed_store(env: Environment, unit: UnitOfWork, assumed: Assumed, name: s
     # Of a secret that is only planned one that fits and opens nothing.
     values = {path: "x" * 40 if value is None else value for path, value in found.items()}
     check_config(env, kind, plain, values)
+    require_credentials(env, env.caller, kind, plain)
     config = with_secrets(plain, values)
     meta = assumed_meta(env.clock.now(), name)
     return Store(meta=meta, name=name, kind=kind, config=config, schema_registry=registry)
