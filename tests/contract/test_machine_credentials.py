@@ -125,3 +125,58 @@ def test_statements_and_their_dry_runs_need_it(login: Login) -> None:
         assert "USE_MACHINE_CREDENTIALS" in refused.text, refused.text
         assert plain.post(path, json={"sql": SQL.format("e", keys)}).status_code == 200
         assert trusted.post(path, json={"sql": SQL.format("d", "")}).status_code == 200
+
+
+def placed(kind: str, **more: str) -> dict[str, Any]:
+    """The settings of a store of a kind that assumes a role, with more beside the role."""
+    aws = {"region": "eu-west-1", "role_arn": ROLE, **more}
+    if kind == "kafka":
+        return MSK | {"sasl": {"mechanism": "aws_msk_iam", "aws": aws}}
+    return (S3 if kind == "s3" else KINESIS) | aws
+
+
+def shown(answer: Any, kind: str) -> Any:
+    assert answer.status_code in (200, 201), answer.text
+    found = answer.json()[kind]
+    return (found["sasl"]["aws"] if kind == "kafka" else found)["external_id"]
+
+
+@pytest.mark.parametrize("kind", ["kinesis", "s3", "kafka"])
+def test_the_server_generates_external_ids(login: Login, kind: str) -> None:
+    trusted, path = login("trusted", CREATE, USE), f"/v1/stores/{kind}_role"
+    chosen = trusted.put(path, json={kind: placed(kind, external_id="of-another")})
+    assert chosen.status_code == 422
+    assert chosen.json()["errors"][0]["pointer"].endswith("/external_id")
+    made = shown(trusted.put(path, json={kind: placed(kind)}), kind)
+    assert len(made) == len("leatstream:") + 32
+    # It stays, may be repeated, and is another one for another store.
+    assert shown(trusted.put(path, json={kind: placed(kind), "comment": "c"}), kind) == made
+    assert shown(trusted.put(path, json={kind: placed(kind, external_id=made)}), kind) == made
+    assert trusted.put(path, json={kind: placed(kind, external_id="of-another")}).status_code == 422
+    assert shown(trusted.put(f"{path}2", json={kind: placed(kind)}), kind) != made
+
+
+def test_keys_of_ones_own_go_with_an_id_of_ones_own_and_do_not_pass_it_on(login: Login) -> None:
+    trusted, path = login("trusted", CREATE, USE), "/v1/stores/own"
+    assert shown(trusted.put(path, json={"s3": placed("s3", external_id="agreed", **KEYS)}), "s3") == "agreed"
+    assert trusted.put(path, json={"s3": placed("s3", external_id="agreed")}).status_code == 422
+    assert shown(trusted.put(path, json={"s3": placed("s3")}), "s3").startswith("leatstream:")
+
+
+def test_external_ids_in_statements_and_exports(login: Login) -> None:
+    trusted, role = login("trusted", CREATE, USE), f", 'aws.iam_role_arn' = '{ROLE}'"
+    chosen = {"sql": SQL.format("f", f"{role}, 'aws.iam_external_id' = 'of-another'")}
+    for path in ("/v1/statements:validate", "/v1/statements"):
+        assert "the server generates it" in trusted.post(path, json=chosen).text
+    assert trusted.post("/v1/statements", json={"sql": SQL.format("f", role)}).status_code == 200
+    made = shown(trusted.get("/v1/stores/f"), "s3")
+    update = {"sql": "UPDATE STORE f WITH ('uris' = 'https://other-events.s3.eu-west-1.amazonaws.com/')"}
+    for path in ("/v1/statements:validate", "/v1/statements"):
+        assert trusted.post(path, json=update).status_code == 200
+    assert shown(trusted.get("/v1/stores/f"), "s3") == made
+    assert made in trusted.post("/v1/statements", json={"sql": "DESCRIBE STORE f"}).text
+    # What an export makes in another server gets an id of its own.
+    for form in ("sql", "hcl"):
+        text = trusted.get("/v1/catalog:export", params={"format": form, "name": "store:f"}).text
+        assert "iam::123456789012" in text, text
+        assert made not in text

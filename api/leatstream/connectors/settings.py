@@ -79,6 +79,10 @@ class Connects(Receives):
     """
 
 
+class Generated:
+    """The server generates this setting where the model's ``generates`` says so; else users may give it."""
+
+
 class Api:
     """Bounds of the setting in REST's JSON schema, beside the model's own validation."""
 
@@ -106,6 +110,11 @@ class StoreSettings(BaseModel):
     def takes_machine_credentials(cls, config: Mapping[str, Any]) -> bool:
         """Whether settings like these use credentials of the server's machine, for lack of their own."""
         return any(part.takes_machine_credentials(config[name]) for name, part in parts_in(cls, config))
+
+    @classmethod
+    def generates(cls, config: Mapping[str, Any]) -> bool:
+        """Whether the server generates the settings that are marked so, beside others like these."""
+        return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +159,13 @@ def bare_type(field: FieldInfo) -> Any:
         return field.annotation
     (only,) = (one for one in get_args(field.annotation) if one is not type(None))
     return get_args(only)[0] if hasattr(only, "__metadata__") else only
+
+
+def generated_in(model: type[StoreSettings], config: Mapping[str, Any]) -> list[str]:
+    """The settings of one object that the server generates."""
+    if not model.generates(config):
+        return []
+    return [name for name, field in model.model_fields.items() if mark(field, Generated)]
 
 
 def parts_in(

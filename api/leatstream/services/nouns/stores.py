@@ -26,6 +26,7 @@ from leatstream.ports import UnitOfWork
 from leatstream.services.environment import Environment, Precondition, Principal, Stored
 from leatstream.services.environment.authorization import WRITE, authorize, require
 from leatstream.services.environment.upsert import upsert
+from leatstream.services.nouns.external_ids import with_generated
 from leatstream.services.nouns.noun import NounService
 from leatstream.services.nouns.places import add_refusals, refuse_hosts
 from leatstream.services.nouns.secret_values import (
@@ -80,6 +81,7 @@ def put_store(
         before = old.secrets if old else {}
         if old is not None:
             refuse_moved_secrets(env, old, config, secrets)
+        config = with_generated(kind, config, old)
         settled = settle(env, unit, secrets, before, old.secret_names if old else {}, f"#/{kind}")
         check_config(env, kind, config, settled.known)
         if old is None or settled.changed or dict(old.config) != dict(config):

@@ -18,6 +18,7 @@ from leatstream.services.environment.results import kind_of
 from leatstream.services.functions.catalog import make_function, make_source
 from leatstream.services.nouns.acting import in_role
 from leatstream.services.nouns.application_owners import refuse_changed_alone
+from leatstream.services.nouns.external_ids import with_generated
 from leatstream.services.nouns.names import single
 from leatstream.services.nouns.places import authorize_place
 from leatstream.services.nouns.relation_definition import RelationDefinition
@@ -306,6 +307,7 @@ def _assumed_store(env: Environment, unit: UnitOfWork, assumed: Assumed, name: s
     registry = assumed.store_registries.get(name)
     given = {k: v for k, v in config.items() if v is not None}
     plain, secrets = split_secrets(env, kind, given)
+    plain = with_generated(kind, plain, stored)
     same = stored is not None and stored.kind == kind and dict(stored.config) == plain
     if stored is not None and same and stored.schema_registry == registry:
         return stored

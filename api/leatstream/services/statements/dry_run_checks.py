@@ -17,6 +17,7 @@ from leatstream.services.environment import Context, Environment
 from leatstream.services.functions.catalog import callers, functions_of, require_function, require_source
 from leatstream.services.nouns.databases import PUBLIC, require_database
 from leatstream.services.nouns.dependents import refuse_dependents
+from leatstream.services.nouns.external_ids import with_generated
 from leatstream.services.nouns.names import entity_name, qualify_schema, single, store_of
 from leatstream.services.nouns.places import refuse_hosts
 from leatstream.services.nouns.schemas import schema_key
@@ -200,6 +201,7 @@ def _create_store(env: Environment, view: CatalogView, s: ast.CreateStore, conte
     name = single(s.name)
     kind, config = read_store_properties(s.properties)
     plain, secrets = split_secrets(env, kind, config)
+    plain = with_generated(kind, plain, view.unit.stores.find(name))
     values = {k: registered_checks.secret_value(view, s, v) for k, v in secrets.items() if v is not None}
     refuse_hosts(env, "store", name, store_hosts(env, kind, plain), f"#/{kind}")
     check_config(env, kind, plain, values)
@@ -381,6 +383,7 @@ def _update_store(env: Environment, view: CatalogView, s: ast.UpdateStore, conte
     store = view.require_store(single(s.name), s.name.position)
     config = read_store_update(s.properties, store.kind, store.config, store.secret_names)
     plain, secrets = split_secrets(env, store.kind, config)
+    plain = with_generated(store.kind, plain, store)
     refuse_moved_secrets(env, store, plain, secrets)
     refuse_hosts(env, "store", store.name, store_hosts(env, store.kind, plain), f"#/{store.kind}")
     if plain != dict(store.config):
