@@ -14,14 +14,17 @@ from pathlib import Path
 from typing import IO, Any
 
 from leatstream.connectors.base import Connector
+from leatstream.connectors.destinations import Destinations
 from leatstream.connectors.registry import connector_classes, open_connector
 from leatstream.engine.analysis import AnalysisQueue
 from leatstream.engine.driver_pool import DriverPool
 from leatstream.engine.loop import ReconcileLoop
 from leatstream.engine.standstill import StandstillWatch
 from leatstream.errors import CatalogError, EngineError, StackError, StoreError
+from leatstream.formats.registry_client import RegistryAddress, RegistryClient
 from leatstream.launching import heaps, open_launcher, slots
 from leatstream.model.access import Scope, TokenRow
+from leatstream.model.networks import Networks
 from leatstream.model.objects import Store
 from leatstream.ports import CheckpointFiles, Identities, OpenUnit, SecretBox, ViewStore
 from leatstream.services.environment import Environment, Principal, RuntimeSettings
@@ -34,6 +37,7 @@ from leatstream.services.environment.authorization import (
 from leatstream.services.environment.own_tokens import OwnTokens
 from leatstream.services.environment.signal import Signal
 from leatstream.services.environment.sole_server import SoleServer
+from leatstream.services.nouns.places import require_registry_allowed, require_store_allowed
 from leatstream.services.nouns.stores import put_store, resolve_store_secrets
 from leatstream.settings import Settings
 from leatstream.storage.announcements import Announcements
@@ -135,12 +139,17 @@ class StoreConnections:
         self._open: dict[tuple[str, int, int], Connector] = {}
 
     def __call__(self, store: Store) -> Connector:
-        """The connector of a store, secrets resolved."""
+        """The connector of a store, secrets resolved.
+
+        Raises:
+            StoreError: address-refused, one of its hosts has an address to which the server may not connect.
+        """
+        env = self._env()
+        require_store_allowed(env, store)
         key = (store.meta.id, store.meta.generation, store.secret_changes)
         with self._lock:
             if store.meta.generation and key in self._open:
                 return self._open[key]
-        env = self._env()
         with env.open_unit(write=False) as unit:
             secrets = resolve_store_secrets(env, unit, store)
             there = {one.meta.id for one in unit.stores.page(limit=100_000)}
@@ -152,6 +161,21 @@ class StoreConnections:
                     del self._open[old]
                 self._open[key] = connector
         return connector
+
+
+def open_registry(env: Environment, address: RegistryAddress, seconds: float) -> RegistryClient:
+    """A client of a schema registry to which the server may connect.
+
+    Args:
+        env: the environment.
+        address: of the registry.
+        seconds: that a call may take.
+
+    Raises:
+        StoreError: address-refused.
+    """
+    require_registry_allowed(env, address)
+    return RegistryClient(address, seconds)
 
 
 def open_runtime(
@@ -253,6 +277,8 @@ def _open(
         listening_since=clock.now(),
         leases=leases or SoleServer(),
         identities=_identities(settings),
+        destinations=Destinations(Networks.read(settings.allowed_networks)),
+        open_registry=lambda address, seconds: open_registry(env, address, seconds),
     )
     announcements = None
     if leases is not None:

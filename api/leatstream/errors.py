@@ -14,6 +14,7 @@
     │                                   requires-replacement 409 · invalid-transition 409 · stale 412
     ├── StoreError (external)           store-unreachable 503 (retry) · store-auth-failed 502
     │                                   entity-not-found 404 · entity-conflict 409 · store-rejected 502
+    │                                   address-refused 403
     │                                   registry-unreachable 503 (retry) · registry-auth-failed 502
     │                                   registry-rejected 502 · schema-conflict 409
     ├── EngineError (external)          engine-unavailable 503 (retry) · fenced 409
@@ -299,6 +300,7 @@ class StoreError(LeatstreamError):
         "store-unreachable": Kind(503, "Store cannot be reached", "57015", retryable=True),
         "store-auth-failed": Kind(502, "Store refused the credentials", "28000"),
         "store-rejected": Kind(502, "Store refused the operation", "58000"),
+        "address-refused": Kind(403, "Server does not connect to the address", "42501"),
         "entity-not-found": Kind(404, "Entity does not exist in the store", "3D007"),
         "entity-conflict": Kind(409, "Entity exists with other properties", "42710"),
         "registry-unreachable": Kind(503, "Schema registry cannot be reached", "57015", retryable=True),

@@ -13,6 +13,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from leatstream.engine.driver_environment import read_names
 from leatstream.engine.memory import size
 from leatstream.identity.settings import Issuer, check_issuers
+from leatstream.model.networks import Networks
 
 # Spark does not start with less than 450 MiB, of which the JVM's collector keeps a part to itself.
 _LEAST_HEAP = "480m"
@@ -45,6 +46,12 @@ def _pod_memory(value: str) -> str:
     )
 
 
+def _networks(value: str) -> str:
+    Networks.read(value)
+    return value
+
+
+_Networks = Annotated[str, AfterValidator(_networks)]
 _PodMemory = Annotated[str, AfterValidator(_pod_memory)]
 _Heap = Annotated[str, AfterValidator(_heap)]
 _Some = Annotated[int, Field(ge=1)]
@@ -92,6 +99,8 @@ class Settings(BaseSettings):
         lease_seconds: how long a server that is silent keeps its queries, beyond driver_orphan_seconds.
         stop_grace_seconds: how long the jobs of a server that is stopped may take to end their batches.
         keep_replaced_seconds: how long a query is kept after a blue-green replacement.
+        allowed_networks: where stores and schema registries may be, beside public addresses: networks,
+            addresses, host names, ``private``, ``loopback`` or ``*``, parted by commas.
         oidc: identity providers whose tokens are accepted (JSON list).
         revoked_grace_seconds: how long a job goes on after its owner has lost a privilege that it needs.
         audit_days: how long an event of the audit log is kept.
@@ -149,6 +158,7 @@ class Settings(BaseSettings):
     stop_grace_seconds: float = Field(default=30.0, ge=0, le=3_600, allow_inf_nan=False)
     keep_replaced_seconds: float = Field(default=86_400.0, ge=0, le=31_536_000, allow_inf_nan=False)
     keep_checkpoints_seconds: float = Field(default=86_400.0, ge=600, le=31_536_000, allow_inf_nan=False)
+    allowed_networks: _Networks = ""
     oidc: Annotated[tuple[Issuer, ...], AfterValidator(check_issuers)] = ()
     revoked_grace_seconds: float = Field(default=60.0, ge=0, le=31_536_000, allow_inf_nan=False)
     audit_days: int = Field(default=400, ge=1, le=36_500)

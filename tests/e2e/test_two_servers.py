@@ -14,7 +14,7 @@ from typing import Any
 import psutil
 import pytest
 from deadlines import patient
-from leat_server import START_SECONDS, LeatstreamServer, stop_process
+from leat_server import LOCAL_STORES, START_SECONDS, LeatstreamServer, stop_process
 from numbered_records import Feed, distinct_numbers
 from playground import Playground, playground
 
@@ -34,6 +34,7 @@ class Servers:
         self._directory, self._kafka = directory, kafka
         self._token = mint_token()[0]
         self._shared = {
+            **LOCAL_STORES,
             "LEATSTREAM_CATALOG_URL": catalog,
             "LEATSTREAM_CHECKPOINT_ROOT": str(directory / "checkpoints"),
             "LEATSTREAM_KEYS_FILE": str(directory / "keys.json"),

@@ -19,7 +19,7 @@ import pyspark
 import pytest
 from aws_server import REGION, aws_server, s3_of
 from hadoop_cluster import HadoopCluster, hadoop_cluster, s3a_jars, write_site
-from leat_server import LeatstreamServer, stop_process
+from leat_server import LOCAL_STORES, LeatstreamServer, stop_process
 from playground import Playground, playground
 
 from leatstream.dev.ports import free_ports
@@ -63,6 +63,7 @@ def serve(kafka_broker: str, tmp_path: Path, eventually: Any) -> Iterator[Serve]
     """Starts a server with these settings, again if it was there before."""
     token, (port,) = mint_token()[0], free_ports(1)
     own = {
+        **LOCAL_STORES,
         "LEATSTREAM_DATA_DIR": str(tmp_path / "data"),
         "LEATSTREAM_BOOTSTRAP_TOKEN": token,
         "LEATSTREAM_PORT": str(port),

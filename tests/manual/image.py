@@ -20,7 +20,7 @@ from typing import Any, ClassVar
 
 import httpx2
 import pytest
-from leat_server import START_SECONDS, LeatstreamServer, stop_process
+from leat_server import LOCAL_STORES, START_SECONDS, LeatstreamServer, stop_process
 from playground import playground
 
 from leatstream.dev.jars import locked
@@ -44,6 +44,7 @@ def contained(kafka_broker: str, tmp_path: Path) -> Iterator[LeatstreamServer]:
     (port,) = free_ports(1)
     token = mint_token()[0]
     settings = {
+        **LOCAL_STORES,
         "LEATSTREAM_BOOTSTRAP_TOKEN": token,
         "LEATSTREAM_HOST": "127.0.0.1",
         "LEATSTREAM_PORT": str(port),

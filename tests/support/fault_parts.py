@@ -17,7 +17,7 @@ from typing import Any
 import psutil
 import psycopg
 from deadlines import patient
-from leat_server import LeatstreamServer
+from leat_server import LOCAL_STORES, LeatstreamServer
 from postgres_server import PostgresServer
 
 from leatstream.dev.broker import Broker
@@ -217,6 +217,7 @@ class ServerPart(Part):
         self.data_dir = directory / "data"
         self.url, self._kafka = f"http://127.0.0.1:{port}", kafka
         self._environment = {
+            **LOCAL_STORES,
             "LEATSTREAM_CATALOG_URL": catalog,
             "LEATSTREAM_DATA_DIR": str(self.data_dir),
             "LEATSTREAM_PORT": str(port),

@@ -16,6 +16,8 @@ import httpx2
 from deadlines import patient
 
 START_SECONDS = 240.0
+# Of a `leat serve`, whose stores are on this machine.
+LOCAL_STORES = {"LEATSTREAM_ALLOWED_NETWORKS": "loopback"}
 
 
 @dataclass

@@ -99,6 +99,8 @@ def build_app(stack: DevSettings) -> ServedApp:
         data_dir=stack.data_dir,
         warm_up_kafka=stack.kafka_bootstrap,
         default_store=os.environ.get("LEATSTREAM_DEFAULT_STORE", EMBEDDED_STORE),
+        # One person's stack connects where that person can.
+        allowed_networks=os.environ.get("LEATSTREAM_ALLOWED_NETWORKS", "*"),
         # For one person many small queries matter more than a busy one.
         driver_jvm_options=os.environ.get("LEATSTREAM_DRIVER_JVM_OPTIONS", SMALL_JVM),
     )

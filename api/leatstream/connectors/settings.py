@@ -72,6 +72,17 @@ class Receives:
     """
 
 
+class Connects(Receives):
+    """This setting names hosts that receive secrets: a host, ``host:port`` or a URL, or several with commas.
+
+    The server connects only where it is allowed to (``destinations``).
+    """
+
+
+class Generated:
+    """The server generates this setting where the model's ``generates`` says so; else users may give it."""
+
+
 class Api:
     """Bounds of the setting in REST's JSON schema, beside the model's own validation."""
 
@@ -94,6 +105,16 @@ class StoreSettings(BaseModel):
     sql_keys: ClassVar[Mapping[str, str]] = {}
     schema_name: ClassVar[str]
     example: ClassVar[Mapping[str, Any]]
+
+    @classmethod
+    def takes_machine_credentials(cls, config: Mapping[str, Any]) -> bool:
+        """Whether settings like these use credentials of the server's machine, for lack of their own."""
+        return any(part.takes_machine_credentials(config[name]) for name, part in parts_in(cls, config))
+
+    @classmethod
+    def generates(cls, config: Mapping[str, Any]) -> bool:
+        """Whether the server generates the settings that are marked so, beside others like these."""
+        return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +159,23 @@ def bare_type(field: FieldInfo) -> Any:
         return field.annotation
     (only,) = (one for one in get_args(field.annotation) if one is not type(None))
     return get_args(only)[0] if hasattr(only, "__metadata__") else only
+
+
+def generated_in(model: type[StoreSettings], config: Mapping[str, Any]) -> list[str]:
+    """The settings of one object that the server generates."""
+    if not model.generates(config):
+        return []
+    return [name for name, field in model.model_fields.items() if mark(field, Generated)]
+
+
+def parts_in(
+    model: type[StoreSettings], config: Mapping[str, Any]
+) -> Iterator[tuple[str, type[StoreSettings]]]:
+    """The objects of settings in a store's settings, by name."""
+    for name, field in model.model_fields.items():
+        part = part_of(field)
+        if part is not None and isinstance(config.get(name), Mapping):
+            yield name, part
 
 
 def part_of(field: FieldInfo) -> type[StoreSettings] | None:

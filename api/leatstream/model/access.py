@@ -33,6 +33,7 @@ class Privilege(StrEnum):
     CREATE_FUNCTION = "create_function"
     CREATE_QUERY = "create_query"
     CREATE_APPLICATION = "create_application"
+    USE_MACHINE_CREDENTIALS = "use_machine_credentials"
     MANAGE_MEMBERS = "manage_members"
     MANAGE_GRANTS = "manage_grants"
     AUDIT = "audit"
@@ -54,6 +55,7 @@ OBJECT_PRIVILEGES: dict[str, tuple[Privilege, ...]] = {
         P.CREATE_FUNCTION,
         P.CREATE_QUERY,
         P.CREATE_APPLICATION,
+        P.USE_MACHINE_CREDENTIALS,
         P.MONITOR,
         P.MANAGE_MEMBERS,
         P.MANAGE_GRANTS,

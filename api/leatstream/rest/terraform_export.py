@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, cast, get_args
 
 from pydantic import BaseModel
@@ -26,6 +26,7 @@ from leatstream.rest.schemas import (
 )
 from leatstream.services.export.objects import Exported, Ref
 from leatstream.services.export.script import Export, ExportedFile, file_path, identifier
+from leatstream.services.nouns.external_ids import without_generated
 from leatstream.sql.canonical import canonical
 
 _HEAD = """terraform {
@@ -53,7 +54,10 @@ _KINDS: Mapping[str, tuple[type[BaseModel], Callable[[Any], BaseModel]]] = {
     "secret": (registered.SecretBody, registered.SecretView.from_domain),
     "schema_registry": (registered.SchemaRegistryBody, registered.SchemaRegistryView.from_domain),
     "descriptor_source": (registered.DescriptorSourceBody, registered.DescriptorSourceView.from_domain),
-    "store": (stores.StoreBody, stores.StoreView.from_domain),
+    "store": (
+        stores.StoreBody,
+        lambda item: stores.StoreView.from_domain(replace(item, config=without_generated(item))),
+    ),
     "database": (databases.DatabaseBody, databases.DatabaseView.from_domain),
     "schema": (databases.SchemaBody, databases.SchemaView.from_domain),
     "function_source": (functions.FunctionSourceBody, functions.FunctionSourceView.from_domain),

@@ -73,7 +73,7 @@ class DataStoreDatabricksS3Reference(Reference):
 
     @property
     def external_id(self) -> str:
-        """External id that the role requires."""
+        """External id that the role requires; without an access key the server generates it."""
         return self._string("external_id")
 
     @property
@@ -161,7 +161,7 @@ class DataStoreIcebergGlueReference(Reference):
 
     @property
     def external_id(self) -> str:
-        """External id that the role requires."""
+        """External id that the role requires; without an access key the server generates it."""
         return self._string("external_id")
 
     @property
@@ -275,7 +275,7 @@ class DataStoreKafkaSaslAwsReference(Reference):
 
     @property
     def external_id(self) -> str:
-        """External id that the role requires."""
+        """External id that the role requires; without an access key the server generates it."""
         return self._string("external_id")
 
     @property
@@ -420,7 +420,7 @@ class DataStoreKinesisReference(Reference):
 
     @property
     def external_id(self) -> str:
-        """External id that the role requires."""
+        """External id that the role requires; without an access key the server generates it."""
         return self._string("external_id")
 
     @property
@@ -542,7 +542,7 @@ class DataStoreS3Reference(Reference):
 
     @property
     def external_id(self) -> str:
-        """External id that the role requires."""
+        """External id that the role requires; without an access key the server generates it."""
         return self._string("external_id")
 
     @property

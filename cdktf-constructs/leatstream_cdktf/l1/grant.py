@@ -59,6 +59,7 @@ class Grant(Resource):
             "create_function",
             "create_query",
             "create_application",
+            "use_machine_credentials",
             "manage_members",
             "manage_grants",
             "audit",
@@ -92,8 +93,8 @@ class Grant(Resource):
                 ``operate``, ``ownership``, ``read_entity``, ``write_entity``, ``create_entity``,
                 ``drop_entity``, ``create_schema``, ``create_relation``, ``create_database``,
                 ``create_store``, ``create_secret``, ``create_schema_registry``, ``create_descriptor_source``,
-                ``create_function``, ``create_query``, ``create_application``, ``manage_members``,
-                ``manage_grants``, ``audit``. A change replaces the object.
+                ``create_function``, ``create_query``, ``create_application``, ``use_machine_credentials``,
+                ``manage_members``, ``manage_grants``, ``audit``. A change replaces the object.
             role: Role that it is granted to. A change replaces the object.
             entities: Entities of the store that it is for: a name, or the start of names and `*`. A change
                 replaces the object.

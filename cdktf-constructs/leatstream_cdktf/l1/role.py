@@ -40,7 +40,7 @@ class RoleGrant(TypedDict):
     ``ownership``, ``read_entity``, ``write_entity``, ``create_entity``, ``drop_entity``, ``create_schema``,
     ``create_relation``, ``create_database``, ``create_store``, ``create_secret``, ``create_schema_registry``,
     ``create_descriptor_source``, ``create_function``, ``create_query``, ``create_application``,
-    ``manage_members``, ``manage_grants``, ``audit``.
+    ``use_machine_credentials``, ``manage_members``, ``manage_grants``, ``audit``.
     """
 
 
@@ -129,6 +129,7 @@ class Role(Resource):
             "create_function",
             "create_query",
             "create_application",
+            "use_machine_credentials",
             "manage_members",
             "manage_grants",
             "audit",

@@ -51,7 +51,7 @@ class StoreDatabricksS3(TypedDict):
     endpoint_url: NotRequired[str]
     """Another address than the region's own, such as a VPC endpoint."""
     external_id: NotRequired[str]
-    """External id that the role requires."""
+    """External id that the role requires; without an access key the server generates it."""
     prefix: NotRequired[str]
     """Folder in the bucket; default `leatstream`."""
     region: str
@@ -114,7 +114,7 @@ class StoreIcebergGlue(TypedDict):
     endpoint_url: NotRequired[str]
     """Another address than the region's own, such as a VPC endpoint."""
     external_id: NotRequired[str]
-    """External id that the role requires."""
+    """External id that the role requires; without an access key the server generates it."""
     region: str
     """AWS region."""
     role_arn: NotRequired[str]
@@ -197,7 +197,7 @@ class StoreKafkaSaslAws(TypedDict):
     access_key_id: NotRequired[str]
     """Access key; without one the server's own AWS credentials are used."""
     external_id: NotRequired[str]
-    """External id that the role requires."""
+    """External id that the role requires; without an access key the server generates it."""
     region: str
     """AWS region."""
     role_arn: NotRequired[str]
@@ -302,7 +302,7 @@ class StoreKinesis(TypedDict):
     endpoint_url: NotRequired[str]
     """Another address than the region's own, such as a VPC endpoint."""
     external_id: NotRequired[str]
-    """External id that the role requires."""
+    """External id that the role requires; without an access key the server generates it."""
     region: str
     """AWS region."""
     role_arn: NotRequired[str]
@@ -384,7 +384,7 @@ class StoreS3(TypedDict):
     endpoint_url: NotRequired[str]
     """Another address than the region's own, such as a VPC endpoint."""
     external_id: NotRequired[str]
-    """External id that the role requires."""
+    """External id that the role requires; without an access key the server generates it."""
     prefix: NotRequired[str]
     """What all keys begin with, without slashes around it."""
     region: str
@@ -509,7 +509,7 @@ class StoreDatabricksS3Reference(Reference):
 
     @property
     def external_id(self) -> str:
-        """External id that the role requires."""
+        """External id that the role requires; without an access key the server generates it."""
         return self._string("external_id")
 
     @property
@@ -597,7 +597,7 @@ class StoreIcebergGlueReference(Reference):
 
     @property
     def external_id(self) -> str:
-        """External id that the role requires."""
+        """External id that the role requires; without an access key the server generates it."""
         return self._string("external_id")
 
     @property
@@ -711,7 +711,7 @@ class StoreKafkaSaslAwsReference(Reference):
 
     @property
     def external_id(self) -> str:
-        """External id that the role requires."""
+        """External id that the role requires; without an access key the server generates it."""
         return self._string("external_id")
 
     @property
@@ -856,7 +856,7 @@ class StoreKinesisReference(Reference):
 
     @property
     def external_id(self) -> str:
-        """External id that the role requires."""
+        """External id that the role requires; without an access key the server generates it."""
         return self._string("external_id")
 
     @property
@@ -978,7 +978,7 @@ class StoreS3Reference(Reference):
 
     @property
     def external_id(self) -> str:
-        """External id that the role requires."""
+        """External id that the role requires; without an access key the server generates it."""
         return self._string("external_id")
 
     @property

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Annotated, Any, Self
 
 from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
-from leatstream.connectors.settings import Api, Needs, Receives, Secret, StoreSettings
+from leatstream.connectors.settings import Api, Connects, Generated, Needs, Secret, StoreSettings
 
 REGION = r"[a-z]{2}(-[a-z]+)+-[0-9]{1,2}"
 _ROLE = r"arn:aws[a-z-]*:iam::[0-9]{12}:role/[A-Za-z0-9_+=,.@/-]+"
@@ -37,8 +38,12 @@ class AwsIdentity(StoreSettings):
     external_id: Annotated[
         str | None,
         Needs("role_arn"),
+        Generated(),
         Api(min_length=2, max_length=1224, pattern=f"^{_EXTERNAL}$"),
-    ] = Field(None, description="External id that the role requires.")
+    ] = Field(
+        None,
+        description="External id that the role requires; without an access key the server generates it.",
+    )
     secret_access_key: Annotated[
         SecretStr | None,
         Needs("access_key_id"),
@@ -90,6 +95,16 @@ class AwsIdentity(StoreSettings):
             raise PydanticCustomError("external", "external_id needs role_arn")
         return self
 
+    @classmethod
+    def takes_machine_credentials(cls, config: Mapping[str, Any]) -> bool:
+        """Whether there is no access key."""
+        return config.get("access_key_id") is None
+
+    @classmethod
+    def generates(cls, config: Mapping[str, Any]) -> bool:
+        """Whether a role is assumed with the server's own credentials."""
+        return cls.takes_machine_credentials(config) and config.get("role_arn") is not None
+
 
 class AwsAccess(AwsIdentity):
     """Region, address and credentials.
@@ -97,7 +112,7 @@ class AwsAccess(AwsIdentity):
     Without an access key the machine's own credentials are used: environment, profile, container or instance.
     """
 
-    endpoint_url: Annotated[str | None, Receives(), Api(max_length=300, pattern=r"^https?://[^/ ]+/?$")] = (
+    endpoint_url: Annotated[str | None, Connects(), Api(max_length=300, pattern=r"^https?://[^/ ]+/?$")] = (
         Field(None, description="Another address than the region's own, such as a VPC endpoint.")
     )
 

@@ -22,7 +22,7 @@ from leatstream.connectors.setting_values import (
     host_checked,
     password_checked,
 )
-from leatstream.connectors.settings import NAME_PATTERN, Api, Receives, Secret, Sql, StoreSettings
+from leatstream.connectors.settings import NAME_PATTERN, Api, Connects, Receives, Secret, Sql, StoreSettings
 from leatstream.errors import StoreError
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class ClickHouseConfig(StoreSettings):
     schema_name: ClassVar[str] = "ClickHouse"
     example: ClassVar[Mapping[str, Any]] = {"host": "clickhouse.example.com", "username": "leat"}
 
-    host: Annotated[str, Receives(), Api(min_length=1, max_length=255, pattern=HOST_PATTERN)] = Field(
+    host: Annotated[str, Connects(), Api(min_length=1, max_length=255, pattern=HOST_PATTERN)] = Field(
         description="Host name or address of the server.", examples=["clickhouse.example.com"]
     )
     secure: Annotated[bool, Receives()] = Field(

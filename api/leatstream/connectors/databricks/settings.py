@@ -10,7 +10,16 @@ from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
 from leatstream.connectors.aws.access import AwsAccess
-from leatstream.connectors.settings import NAME_PATTERN, Api, Needs, Receives, Secret, Sql, StoreSettings
+from leatstream.connectors.settings import (
+    NAME_PATTERN,
+    Api,
+    Connects,
+    Needs,
+    Receives,
+    Secret,
+    Sql,
+    StoreSettings,
+)
 
 _HOST = re.compile(r"(?:https://)?([A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?(?::\d{1,5})?)/?\Z")
 # Tokens are sent there: without encryption to this machine alone.
@@ -63,7 +72,7 @@ class DatabricksConfig(StoreSettings):
 
     host: Annotated[
         str,
-        Receives(),
+        Connects(),
         Sql("uris", example="'uris' = 'https://dbc-….cloud.databricks.com'"),
         Api(min_length=1, max_length=300, pattern=r"^[A-Za-z0-9._:/-]+$"),
     ] = Field(description="Address of the workspace.", examples=["dbc-12345678-9abc.cloud.databricks.com"])

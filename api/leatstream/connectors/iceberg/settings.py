@@ -14,6 +14,7 @@ from leatstream.connectors.setting_values import certificate_checked
 from leatstream.connectors.settings import (
     NAME_PATTERN,
     Api,
+    Connects,
     Needs,
     Receives,
     Secret,
@@ -45,7 +46,7 @@ class IcebergFiles(StoreSettings):
 
     schema_name: ClassVar[str] = "IcebergFiles"
 
-    endpoint_url: Annotated[str | None, Receives(), Sql("iceberg.s3.endpoint_url"), _ADDRESS] = Field(
+    endpoint_url: Annotated[str | None, Connects(), Sql("iceberg.s3.endpoint_url"), _ADDRESS] = Field(
         None, description="Address of the object store, where it is not AWS's own."
     )
     region: Annotated[str | None, Sql("iceberg.s3.region"), Api(min_length=1, max_length=40)] = Field(
@@ -68,6 +69,11 @@ class IcebergFiles(StoreSettings):
     _is_url = field_validator("endpoint_url")(_url)
     _is_secret = field_validator("secret_access_key")(_secret)
 
+    @classmethod
+    def takes_machine_credentials(cls, config: Mapping[str, Any]) -> bool:
+        """Whether there is no access key: pyarrow then looks for the machine's own."""
+        return config.get("access_key_id") is None
+
     @model_validator(mode="after")
     def _together(self) -> Self:
         if (self.access_key_id is None) != (self.secret_access_key is None):
@@ -86,7 +92,7 @@ class IcebergRestConfig(StoreSettings):
         "scope": "PRINCIPAL_ROLE:ALL",
     }
 
-    uri: Annotated[str, Receives(), Sql("uris", example="'uris' = 'https://host/api/catalog'"), _ADDRESS] = (
+    uri: Annotated[str, Connects(), Sql("uris", example="'uris' = 'https://host/api/catalog'"), _ADDRESS] = (
         Field(
             description="Address of the catalog, without /v1.",
             examples=["https://catalog.example.com/api/catalog"],
@@ -115,7 +121,7 @@ class IcebergRestConfig(StoreSettings):
         Api(min_length=1, max_length=1000, pattern=NAME_PATTERN),
     ] = Field(None, description="OAuth2 scope; default `catalog`.", examples=["PRINCIPAL_ROLE:ALL"])
     token_uri: Annotated[
-        str | None, Receives(), Sql("iceberg.rest.token_uri"), Needs("client_id"), _ADDRESS
+        str | None, Connects(), Sql("iceberg.rest.token_uri"), Needs("client_id"), _ADDRESS
     ] = Field(None, description="Where tokens are requested; default the catalog's own /v1/oauth/tokens.")
     token: Annotated[SecretStr | None, Sql("iceberg.rest.token"), Secret("the token"), _SECRET] = Field(
         None, description="A ready token, instead of an OAuth2 client"
@@ -187,7 +193,7 @@ class IcebergGlueConfig(AwsAccess):
         description="Where new tables lie; needed to create one in a database that has no location.",
         examples=["s3://acme-lake/warehouse"],
     )
-    s3_endpoint_url: Annotated[str | None, Receives(), Sql("iceberg.s3.endpoint_url"), _ADDRESS] = Field(
+    s3_endpoint_url: Annotated[str | None, Connects(), Sql("iceberg.s3.endpoint_url"), _ADDRESS] = Field(
         None, description="Another address of S3 than the region's own, such as a VPC endpoint."
     )
 

@@ -15,7 +15,7 @@ from pydantic_core import PydanticCustomError
 
 from leatstream.connectors.aws.access import AwsIdentity
 from leatstream.connectors.setting_values import certificate_checked
-from leatstream.connectors.settings import NAME_PATTERN, Api, Receives, Secret, Sql, StoreSettings
+from leatstream.connectors.settings import NAME_PATTERN, Api, Connects, Receives, Secret, Sql, StoreSettings
 
 Mechanism = Literal["plain", "scram_sha_256", "scram_sha_512", "oauthbearer", "aws_msk_iam"]
 
@@ -68,7 +68,7 @@ class KafkaOauth(StoreSettings):
 
     token_url: Annotated[
         str,
-        Receives(),
+        Connects(),
         Sql("kafka.sasl.oauth.token_url"),
         Api(max_length=2000, pattern=r"^https?://[!-~]+$"),
     ] = Field(

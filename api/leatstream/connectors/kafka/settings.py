@@ -20,7 +20,7 @@ from leatstream.connectors.kafka.login import (
     part_faults,
 )
 from leatstream.connectors.setting_values import certificate_checked
-from leatstream.connectors.settings import Api, Receives, Secret, Sql, StoreSettings
+from leatstream.connectors.settings import Api, Connects, Receives, Secret, Sql, StoreSettings
 
 SecurityProtocol = Literal["plaintext", "ssl", "sasl_plaintext", "sasl_ssl"]
 
@@ -81,7 +81,7 @@ class KafkaConfig(StoreSettings):
 
     bootstrap_servers: Annotated[
         str,
-        Receives(),
+        Connects(),
         Sql("uris", example="'uris' = 'host:9092,…'"),
         Api(
             min_length=3,

@@ -15,7 +15,7 @@ from leatstream.connectors.setting_values import (
     host_checked,
     password_checked,
 )
-from leatstream.connectors.settings import Api, Receives, Secret, Sql, StoreSettings
+from leatstream.connectors.settings import Api, Connects, Receives, Secret, Sql, StoreSettings
 
 _SERVICE = r"^[A-Za-z0-9_$#.-]+$"
 _USER = r"^[^\x00-\x1f\x7f\"\[\]/@]+$"
@@ -27,7 +27,7 @@ class OracleConfig(StoreSettings):
     schema_name: ClassVar[str] = "Oracle"
     example: ClassVar[Mapping[str, Any]] = {"host": "db.example.com", "service": "shop", "username": "leat"}
 
-    host: Annotated[str, Receives(), Api(min_length=1, max_length=255, pattern=HOST_PATTERN)] = Field(
+    host: Annotated[str, Connects(), Api(min_length=1, max_length=255, pattern=HOST_PATTERN)] = Field(
         description="Host name or address of the listener.", examples=["db.example.com"]
     )
     port: Annotated[int, Receives()] = Field(1521, ge=1, le=65535, description="Port; default 1521.")

@@ -28,7 +28,7 @@ from leatstream.connectors.setting_values import (
     host_checked,
     password_checked,
 )
-from leatstream.connectors.settings import NAME_PATTERN, Api, Receives, Secret, Sql, StoreSettings
+from leatstream.connectors.settings import NAME_PATTERN, Api, Connects, Receives, Secret, Sql, StoreSettings
 
 if TYPE_CHECKING:
     import psycopg
@@ -45,7 +45,7 @@ class PostgresConfig(StoreSettings):
     schema_name: ClassVar[str] = "Postgres"
     example: ClassVar[Mapping[str, Any]] = {"host": "db.example.com", "database": "shop", "username": "leat"}
 
-    host: Annotated[str, Receives(), Api(min_length=1, max_length=255, pattern=HOST_PATTERN)] = Field(
+    host: Annotated[str, Connects(), Api(min_length=1, max_length=255, pattern=HOST_PATTERN)] = Field(
         description="Host name or address of the server.", examples=["db.example.com"]
     )
     port: Annotated[int, Receives()] = Field(5432, ge=1, le=65535, description="Port; default 5432.")

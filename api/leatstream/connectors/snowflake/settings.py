@@ -10,7 +10,16 @@ from urllib.parse import urlsplit
 from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
-from leatstream.connectors.settings import NAME_PATTERN, Api, Needs, Receives, Secret, Sql, StoreSettings
+from leatstream.connectors.settings import (
+    NAME_PATTERN,
+    Api,
+    Connects,
+    Needs,
+    Receives,
+    Secret,
+    Sql,
+    StoreSettings,
+)
 
 ACCOUNT = r"^[A-Za-z0-9][A-Za-z0-9_.-]*$"
 _HOST = r"^(https?://)?[A-Za-z0-9][A-Za-z0-9._-]*(:[0-9]{1,5})?$"
@@ -37,7 +46,7 @@ class SnowflakeConfig(StoreSettings):
         Sql("snowflake.account_id"),
         Api(min_length=1, max_length=255, pattern=ACCOUNT),
     ] = Field(description="Account identifier, such as `organization-account`.", examples=["acme-analytics"])
-    host: Annotated[str | None, Receives(), Api(min_length=1, max_length=300, pattern=_HOST)] = Field(
+    host: Annotated[str | None, Connects(), Api(min_length=1, max_length=300, pattern=_HOST)] = Field(
         None, description="Host to reach the account at; default `<account>.snowflakecomputing.com`."
     )
     username: Annotated[

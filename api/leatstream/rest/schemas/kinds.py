@@ -15,7 +15,7 @@ from pydantic.fields import FieldInfo
 
 from leatstream.connectors.base import Connector
 from leatstream.connectors.registry import connector_classes
-from leatstream.connectors.settings import Api, Secret, StoreSettings, bare_type, mark, part_of
+from leatstream.connectors.settings import Api, Generated, Secret, StoreSettings, bare_type, mark, part_of
 from leatstream.rest.schemas.base import Name, terraform
 
 M = TypeVar("M", bound=BaseModel)
@@ -123,7 +123,10 @@ def _member(field: FieldInfo, *, required: bool) -> tuple[Any, Any]:
         bounded = Annotated[bounded, Field(**bounds)]
     if required:
         return bounded, Field(description=field.description, examples=field.examples)
-    return bounded | None, Field(None, description=field.description, examples=field.examples)
+    hints = terraform(unmanaged=True) if mark(field, Generated) else None
+    return bounded | None, Field(
+        None, description=field.description, examples=field.examples, json_schema_extra=hints
+    )
 
 
 def _secret_members(name: str, field: FieldInfo, secret: Secret) -> dict[str, Any]:

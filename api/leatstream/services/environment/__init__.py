@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from leatstream.connectors.base import Connector
+from leatstream.connectors.destinations import Destinations
 from leatstream.errors import CatalogError, already_exists, sentence
 from leatstream.formats.registry_client import RegistryAddress, RegistryClient
 from leatstream.model.objects import Meta, Query, Store
@@ -228,6 +229,7 @@ class Environment:
         open_registry: opens a client of a schema registry that answers within some seconds; no I/O.
         leases: which queries this server looks after.
         identities: verifies tokens of other issuers.
+        destinations: where the server may connect to for users' stores and registries.
         awaited_copies: ids of new queries that wait for a copy of the checkpoint that they begin with.
         turns: of those who plan; staged environments share them.
         who: the principal of the request, where it is one.
@@ -250,6 +252,7 @@ class Environment:
     open_registry: Callable[[RegistryAddress, float], RegistryClient] = RegistryClient
     leases: Leases = field(default_factory=SoleServer)
     identities: Identities = field(default_factory=OwnTokens)
+    destinations: Destinations = field(default_factory=Destinations)
     awaited_copies: set[str] = field(default_factory=set)
     passes: Passes = field(default_factory=Passes)
     rights_looks: RightsLooks = field(default_factory=RightsLooks)

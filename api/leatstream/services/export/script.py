@@ -13,6 +13,7 @@ from leatstream.model.objects import DesiredState, Query
 from leatstream.services.export.ddl import Word, comment, create_relation, pairs
 from leatstream.services.export.objects import Exported
 from leatstream.services.nouns.databases import PUBLIC
+from leatstream.services.nouns.external_ids import without_generated
 from leatstream.services.nouns.schemas import schema_key
 from leatstream.services.planning.query_properties import NAME, query_name
 from leatstream.services.queries.definition import parse_continuous
@@ -163,7 +164,7 @@ class _Writer:
 
     def _store(self, one: Exported) -> Iterator[str]:
         item = one.item
-        given = written_store(item.kind, item.config)
+        given = written_store(item.kind, without_generated(item))
         given["type"] = Word(given["type"].upper())
         for path, key in secret_properties(item.kind).items():
             if path in item.secret_names:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from leatstream.connectors.destinations import hosts_in
 from leatstream.errors import Faults, LeatstreamError
 from leatstream.formats.registry_client import RegistryAddress, RegistryClient
 from leatstream.model.certificates import is_certificate
@@ -17,6 +18,7 @@ from leatstream.services.environment import Environment, Precondition, Principal
 from leatstream.services.environment.authorization import WRITE, authorize
 from leatstream.services.environment.upsert import upsert
 from leatstream.services.nouns.noun import NounService
+from leatstream.services.nouns.places import refuse_hosts
 from leatstream.services.nouns.secret_values import (
     SecretValue,
     forget_own,
@@ -60,10 +62,11 @@ def put_registry(
         CatalogError: preconditions.
     """
     authorize(principal, WRITE, "schema registry", name)
+    cleaned = without_blanks(uris)
+    refuse_hosts(env, "schema_registry", name, hosts_in("uris", cleaned), "#")
     with env.open_unit() as unit:
         old = unit.schema_registries.find(name)
         before = old.secrets if old else {}
-        cleaned = without_blanks(uris)
         if old is not None:
             elsewhere = moved(old, replace(old, uris=cleaned, ca_certificate=ca_certificate))
             refuse_elsewhere(secrets or {}, before, old.secret_names, elsewhere, "#")
@@ -176,7 +179,11 @@ def test_registry(env: Environment, principal: Principal, name: str) -> Registry
     """
     authorize(principal, WRITE, "schema registry", name)
     with env.open_unit(write=False) as unit:
-        client = open_registry(env, unit, require_registry(unit, name))
+        address = address_of(env, unit, require_registry(unit, name))
+    try:
+        client = env.open_registry(address, env.settings.store_timeout)
+    except LeatstreamError as error:
+        return RegistryStatus(False, error.detail, error.code)
     try:
         client.test()
     except LeatstreamError as error:

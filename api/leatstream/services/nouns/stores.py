@@ -8,6 +8,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from leatstream.connectors.destinations import Host, hosts_of
 from leatstream.connectors.registry import with_secrets
 from leatstream.errors import (
     MISSING,
@@ -17,14 +18,17 @@ from leatstream.errors import (
     RequestError,
     sentence,
 )
+from leatstream.model.access import Privilege
 from leatstream.model.names import quote
 from leatstream.model.objects import Meta, Store, StoreState
 from leatstream.model.registered import SecretName
 from leatstream.ports import UnitOfWork
 from leatstream.services.environment import Environment, Precondition, Principal, Stored
-from leatstream.services.environment.authorization import WRITE, authorize
+from leatstream.services.environment.authorization import WRITE, authorize, require
 from leatstream.services.environment.upsert import upsert
+from leatstream.services.nouns.external_ids import with_generated
 from leatstream.services.nouns.noun import NounService
+from leatstream.services.nouns.places import add_refusals, refuse_hosts
 from leatstream.services.nouns.secret_values import (
     SecretValue,
     forget_own,
@@ -65,6 +69,7 @@ def put_store(
         CatalogError: preconditions; ``requires-replacement`` for another kind.
     """
     authorize(principal, WRITE, "store", name)
+    refuse_hosts(env, "store", name, store_hosts(env, kind, config), f"#/{kind}")
     with env.open_unit() as unit:
         old = unit.stores.find(name)
         if old is not None and old.kind != kind:
@@ -76,8 +81,11 @@ def put_store(
         before = old.secrets if old else {}
         if old is not None:
             refuse_moved_secrets(env, old, config, secrets)
+        config = with_generated(kind, config, old)
         settled = settle(env, unit, secrets, before, old.secret_names if old else {}, f"#/{kind}")
         check_config(env, kind, config, settled.known)
+        if old is None or settled.changed or dict(old.config) != dict(config):
+            require_credentials(env, principal, kind, config)
         require_registry_of(unit, schema_registry)
 
         def make(meta: Meta, previous: Store | None) -> Store:
@@ -159,17 +167,45 @@ def check_config(env: Environment, kind: str, config: Mapping[str, Any], secrets
             f"Stores of kind {kind} are not built yet; available: {offer}.",
             pointer=f"#/{kind}",
         )
+    faults = Faults()
     try:
         connector_class.Config.model_validate(with_secrets(config, secrets))
     except ValidationError as error:
-        faults = Faults()
         for item in error.errors(include_input=False, include_url=False, include_context=False):
             path = [str(part) for part in item["loc"]]
             # A plan shows the sentence alone, without the pointer.
             member = f"{'.'.join(path)}: " if path else ""
             detail = sentence(f"{member}{item['msg'].removeprefix('Value error, ')}")
             faults.add("validation", detail, pointer="/".join(["#", kind, *path]))
-        faults.raise_if_any()
+    add_refusals(env, faults, store_hosts(env, kind, config), f"#/{kind}")
+    faults.raise_if_any()
+
+
+def require_credentials(env: Environment, principal: Principal, kind: str, config: Mapping[str, Any]) -> None:
+    """AccessError if a store needs the machine's credentials, and the principal may not use them.
+
+    Args:
+        env: the environment.
+        principal: who makes or changes the store.
+        kind: of the store.
+        config: its settings.
+    """
+    connector_class = env.connector_classes.get(kind)
+    if connector_class is not None and connector_class.Config.takes_machine_credentials(config):
+        doing = "make a store without credentials of its own, which would use those of the server's machine"
+        require(principal, Privilege.USE_MACHINE_CREDENTIALS, doing)
+
+
+def store_hosts(env: Environment, kind: str, config: Mapping[str, Any]) -> list[Host]:
+    """The hosts that a store's settings name; none for a kind that is not built.
+
+    Args:
+        env: the environment.
+        kind: of the store.
+        config: its settings.
+    """
+    connector_class = env.connector_classes.get(kind)
+    return hosts_of(connector_class.Config, config) if connector_class is not None else []
 
 
 def refuse_moved_secrets(

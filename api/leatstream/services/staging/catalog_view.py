@@ -15,7 +15,7 @@ from typing import Any
 from leatstream.connectors.entities import Entity
 from leatstream.errors import MISSING, LeatstreamError, RequestError, not_found, sentence
 from leatstream.formats.registry_client import RegistryAddress, RegistryClient
-from leatstream.model.access import CREATE_ON, ORGANIZATION, Account, AccountKind, Privilege, Role
+from leatstream.model.access import Account, AccountKind, Role
 from leatstream.model.functions import (
     DEFAULT_TIMEOUT_SECONDS,
     FunctionDefinition,
@@ -28,9 +28,8 @@ from leatstream.model.registered import SchemaRegistry, SecretName
 from leatstream.model.types import parse_type
 from leatstream.ports import UnitOfWork
 from leatstream.services.environment import Context, Environment
-from leatstream.services.environment.authorization import WRITE, authorize
-from leatstream.services.environment.desk import desk_of, object_of
 from leatstream.services.nouns.descriptor_sources import require_descriptor_source
+from leatstream.services.nouns.places import authorize_place
 from leatstream.services.nouns.relation_definition import RelationDefinition
 from leatstream.services.nouns.schema_registries import check_registry, moved, open_registry, without_blanks
 from leatstream.services.nouns.schemas import schema_key
@@ -357,26 +356,6 @@ class CatalogView:
             )
         self._behind.add(found.store)
         return found
-
-
-def authorize_place(env: Environment, unit: UnitOfWork, kind: str, name: str) -> None:
-    """AccessError unless who planned a store or registry may make it.
-
-    To plan with it is to connect to it: to an address that the caller chose, with secrets that the caller
-    need not know.
-
-    Args:
-        env: the environment, of the caller.
-        unit: an open unit, of the caller.
-        kind: ``store`` or ``schema_registry``.
-        name: of the object.
-    """
-    authorize(env.caller, WRITE, kind.replace("_", " "), name)
-    desk, found = desk_of(unit), object_of(unit, kind, quote(name))
-    if desk is not None and found is not None and found.meta.generation > 0:
-        desk.require((Privilege.MODIFY, kind, quote(name), found.meta.owner))
-    elif desk is not None:
-        desk.require((CREATE_ON[kind], ORGANIZATION, "", None))
 
 
 def did_you_mean(name: str, names: list[str]) -> str | None:

@@ -18,11 +18,13 @@ from leatstream.services.environment.results import kind_of
 from leatstream.services.functions.catalog import make_function, make_source
 from leatstream.services.nouns.acting import in_role
 from leatstream.services.nouns.application_owners import refuse_changed_alone
+from leatstream.services.nouns.external_ids import with_generated
 from leatstream.services.nouns.names import single
+from leatstream.services.nouns.places import authorize_place
 from leatstream.services.nouns.relation_definition import RelationDefinition
 from leatstream.services.nouns.secret_values import planned_value
 from leatstream.services.nouns.session_defaults import with_defaults
-from leatstream.services.nouns.stores import check_config, split_secrets
+from leatstream.services.nouns.stores import check_config, require_credentials, split_secrets
 from leatstream.services.planning.access import require_new_relation
 from leatstream.services.planning.change_feeds import refuse_second_readers
 from leatstream.services.planning.live_stores import LiveStores
@@ -42,7 +44,6 @@ from leatstream.services.staging.catalog_view import (
     Assumed,
     CatalogView,
     assumed_meta,
-    authorize_place,
     qualify,
 )
 from leatstream.services.statements import applications as application_statements
@@ -306,6 +307,7 @@ def _assumed_store(env: Environment, unit: UnitOfWork, assumed: Assumed, name: s
     registry = assumed.store_registries.get(name)
     given = {k: v for k, v in config.items() if v is not None}
     plain, secrets = split_secrets(env, kind, given)
+    plain = with_generated(kind, plain, stored)
     same = stored is not None and stored.kind == kind and dict(stored.config) == plain
     if stored is not None and same and stored.schema_registry == registry:
         return stored
@@ -314,6 +316,7 @@ def _assumed_store(env: Environment, unit: UnitOfWork, assumed: Assumed, name: s
     # Of a secret that is only planned one that fits and opens nothing.
     values = {path: "x" * 40 if value is None else value for path, value in found.items()}
     check_config(env, kind, plain, values)
+    require_credentials(env, env.caller, kind, plain)
     config = with_secrets(plain, values)
     meta = assumed_meta(env.clock.now(), name)
     return Store(meta=meta, name=name, kind=kind, config=config, schema_registry=registry)

@@ -17,9 +17,17 @@ from leatstream.services.environment import Context, Environment
 from leatstream.services.functions.catalog import callers, functions_of, require_function, require_source
 from leatstream.services.nouns.databases import PUBLIC, require_database
 from leatstream.services.nouns.dependents import refuse_dependents
+from leatstream.services.nouns.external_ids import with_generated
 from leatstream.services.nouns.names import entity_name, qualify_schema, single, store_of
+from leatstream.services.nouns.places import refuse_hosts
 from leatstream.services.nouns.schemas import schema_key
-from leatstream.services.nouns.stores import check_config, refuse_moved_secrets, split_secrets
+from leatstream.services.nouns.stores import (
+    check_config,
+    refuse_moved_secrets,
+    require_credentials,
+    split_secrets,
+    store_hosts,
+)
 from leatstream.services.planning.live_stores import LiveStores
 from leatstream.services.planning.query_properties import query_name
 from leatstream.services.planning.selects import plan_select
@@ -193,8 +201,11 @@ def _create_store(env: Environment, view: CatalogView, s: ast.CreateStore, conte
     name = single(s.name)
     kind, config = read_store_properties(s.properties)
     plain, secrets = split_secrets(env, kind, config)
+    plain = with_generated(kind, plain, view.unit.stores.find(name))
     values = {k: registered_checks.secret_value(view, s, v) for k, v in secrets.items() if v is not None}
+    refuse_hosts(env, "store", name, store_hosts(env, kind, plain), f"#/{kind}")
     check_config(env, kind, plain, values)
+    require_credentials(env, env.caller, kind, plain)
     registered_checks.require_registry_named(view, read_store_registry(s.properties), s)
     _refuse_existing(view, "store", quote(name), view.find_store(name) is not None, _may_exist(s))
 
@@ -372,7 +383,11 @@ def _update_store(env: Environment, view: CatalogView, s: ast.UpdateStore, conte
     store = view.require_store(single(s.name), s.name.position)
     config = read_store_update(s.properties, store.kind, store.config, store.secret_names)
     plain, secrets = split_secrets(env, store.kind, config)
+    plain = with_generated(store.kind, plain, store)
     refuse_moved_secrets(env, store, plain, secrets)
+    refuse_hosts(env, "store", store.name, store_hosts(env, store.kind, plain), f"#/{store.kind}")
+    if plain != dict(store.config):
+        require_credentials(env, env.caller, store.kind, plain)
     for value in secrets.values():
         if value is not None:
             registered_checks.secret_value(view, s, value)

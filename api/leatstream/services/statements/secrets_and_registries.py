@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from leatstream.connectors.destinations import hosts_in
 from leatstream.errors import CatalogError, RequestError
 from leatstream.model.registered import DescriptorSource, SchemaRegistry, Secret, SecretName
 from leatstream.services.environment import Environment, Precondition, Principal
@@ -13,6 +14,7 @@ from leatstream.services.environment.pages import every
 from leatstream.services.environment.results import Run, StatementResult
 from leatstream.services.nouns import descriptor_sources, named_secrets, schema_registries
 from leatstream.services.nouns.names import single
+from leatstream.services.nouns.places import refuse_hosts
 from leatstream.services.nouns.secret_values import SecretValue
 from leatstream.services.statements.result_tables import (
     META,
@@ -199,7 +201,7 @@ def described(env: Environment, who: Principal, s: ast.Describe) -> Table:
     ]
 
 
-def check_create(s: ast.CreateRegistered) -> None:
+def check_create(env: Environment, s: ast.CreateRegistered) -> None:
     """What the dry run can tell of a CREATE: whether its WITH list can be read."""
     if isinstance(s, ast.CreateSecret):
         read_secret_properties(s.properties)
@@ -212,5 +214,7 @@ def check_create(s: ast.CreateRegistered) -> None:
             has_password=read.password is not None,
             ca_certificate=read.ca_certificate,
         )
+        hosts = hosts_in("uris", read.uris or "")
+        refuse_hosts(env, "schema_registry", single(s.name), hosts, "#")
     else:
         read_descriptor_file(s.properties)

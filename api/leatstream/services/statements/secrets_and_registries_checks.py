@@ -68,7 +68,7 @@ def create(env: Environment, view: CatalogView, s: ast.CreateRegistered, context
         s: the statement.
         context: database, schema and store of the session.
     """
-    check_create(s)
+    check_create(env, s)
     noun, name = NOUN_OF[type(s)], single(s.name)
     if s.if_not_exists or s.or_replace or (noun, quote(name)) in view.assumed.dropped:
         return

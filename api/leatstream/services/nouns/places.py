@@ -1,0 +1,104 @@
+"""Where users let the server connect to: whether they may, and whether the server does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from leatstream.connectors.destinations import Host, hosts_in, hosts_of
+from leatstream.errors import AccessError, Faults, StoreError, sentence
+from leatstream.formats.registry_client import RegistryAddress
+from leatstream.model.access import CREATE_ON, ORGANIZATION, Privilege
+from leatstream.model.names import quote
+from leatstream.model.objects import Store
+from leatstream.ports import UnitOfWork
+from leatstream.services.environment import Environment
+from leatstream.services.environment.authorization import WRITE, authorize
+from leatstream.services.environment.desk import desk_of, object_of
+
+
+def authorize_place(env: Environment, unit: UnitOfWork, kind: str, name: str) -> None:
+    """AccessError unless who planned a store or registry may make it.
+
+    To plan with it is to connect to it: to an address that the caller chose, with secrets that the caller
+    need not know.
+
+    Args:
+        env: the environment, of the caller.
+        unit: an open unit, of the caller.
+        kind: ``store`` or ``schema_registry``.
+        name: of the object.
+    """
+    authorize(env.caller, WRITE, kind.replace("_", " "), name)
+    desk, found = desk_of(unit), object_of(unit, kind, quote(name))
+    if desk is not None and found is not None and found.meta.generation > 0:
+        desk.require((Privilege.MODIFY, kind, quote(name), found.meta.owner))
+    elif desk is not None:
+        desk.require((CREATE_ON[kind], ORGANIZATION, "", None))
+
+
+def refuse_hosts(env: Environment, kind: str, name: str, hosts: Iterable[Host], pointer: str) -> None:
+    """Refuse settings that name a host to which the server may not connect.
+
+    Names are resolved only for callers who may let the server connect: to others the answer would show the
+    server's network. Not to be called in a unit that writes, which others wait for.
+
+    Args:
+        env: the environment, of the caller.
+        kind: ``store`` or ``schema_registry``.
+        name: of the object.
+        hosts: that its settings name.
+        pointer: of the settings in a request body, such as ``#/kafka``.
+
+    Raises:
+        RequestError: validation, for each of these hosts.
+    """
+    if env.destinations.networks.everywhere:
+        return
+    try:
+        with env.open_unit(write=False) as unit:
+            authorize_place(env, unit, kind, name)
+    except AccessError:
+        names = False
+    else:
+        names = True
+    faults = Faults()
+    add_refusals(env, faults, hosts, pointer, names=names)
+    faults.raise_if_any()
+
+
+def add_refusals(
+    env: Environment, faults: Faults, hosts: Iterable[Host], pointer: str, *, names: bool = False
+) -> None:
+    """Note each host to which the server may not connect.
+
+    Args:
+        env: the environment.
+        faults: receives them.
+        hosts: that settings name.
+        pointer: of the settings in a request body.
+        names: whether to resolve names, which takes a while; else only addresses are looked at.
+    """
+    for one in env.destinations.refusals(hosts, names=names):
+        place = "/".join([pointer, *one.setting.split(".")])
+        faults.add("validation", one.detail, pointer=place, hint=one.hint)
+
+
+def require_store_allowed(env: Environment, store: Store) -> None:
+    """StoreError address-refused unless the server may connect to a store, as its names resolve now."""
+    connector_class = env.connector_classes.get(store.kind)
+    if connector_class is not None:
+        _require(env, f"store {quote(store.name)}", hosts_of(connector_class.Config, store.config))
+
+
+def require_registry_allowed(env: Environment, address: RegistryAddress) -> None:
+    """StoreError address-refused unless the server may connect to a schema registry."""
+    hosts = [host for uri in address.uris for host in hosts_in("uris", uri)]
+    _require(env, f"schema registry {quote(address.name)}", hosts)
+
+
+def _require(env: Environment, what: str, hosts: Iterable[Host]) -> None:
+    refused = env.destinations.refusals(hosts)
+    if refused:
+        details = " ".join(one.detail for one in refused)
+        text = sentence(f"No connection to {what}: {details}")
+        raise StoreError("address-refused", text, hint=refused[0].hint)
