@@ -8,6 +8,8 @@ export default defineConfig({
   build: {
     outDir: "../leatstream/console",
     emptyOutDir: true,
+    // The API reference is a page of its own, whose package the console never loads.
+    rolldownOptions: { input: ["index.html", "reference.html"] },
     chunkSizeWarningLimit: 700,
     reportCompressedSize: true,
     // Inlined as data, an asset would need more than the content security policy allows.

@@ -1,4 +1,4 @@
-"""The console's files under /ui/: what is open, what is cached, and what stays closed."""
+"""The console's files under /ui/ and the reference at /docs: what is open, what is cached, what stays closed."""
 
 from __future__ import annotations
 
@@ -37,13 +37,14 @@ def anybody(world: Any) -> Iterator[TestClient]:
         yield opened
 
 
-def assets(client: TestClient) -> list[str]:
+def assets(client: TestClient, page: str = "/ui/") -> list[str]:
     """The addresses of scripts and styles that the page names."""
-    return re.findall(r'(?:src|href)="(/ui/[^"]+)"', client.get("/ui/", headers=BROWSER).text)
+    return re.findall(r'(?:src|href)="(/ui/[^"]+)"', client.get(page, headers=BROWSER).text)
 
 
-def test_the_page_needs_no_token_and_has_a_strict_policy(anybody: TestClient) -> None:
-    answer = anybody.get("/ui/", headers=BROWSER)
+@pytest.mark.parametrize("page", ["/ui/", "/docs"])
+def test_the_page_needs_no_token_and_has_a_strict_policy(anybody: TestClient, page: str) -> None:
+    answer = anybody.get(page, headers=BROWSER)
     assert answer.status_code == 200, answer.text
     assert answer.headers["content-type"] == "text/html; charset=utf-8"
     assert answer.headers["cache-control"] == "no-cache"
@@ -57,8 +58,9 @@ def test_the_page_needs_no_token_and_has_a_strict_policy(anybody: TestClient) ->
     )
 
 
-def test_files_have_their_types_and_last(anybody: TestClient) -> None:
-    found = assets(anybody)
+@pytest.mark.parametrize("page", ["/ui/", "/docs"])
+def test_files_have_their_types_and_last(anybody: TestClient, page: str) -> None:
+    found = assets(anybody, page)
     types = {"js": "text/javascript; charset=utf-8", "css": "text/css; charset=utf-8", "svg": "image/svg+xml"}
     assert {path.rpartition(".")[2] for path in found} == set(types)
     for path in found:
@@ -72,6 +74,51 @@ def test_files_have_their_types_and_last(anybody: TestClient) -> None:
 def test_the_first_page_is_small(anybody: TestClient) -> None:
     scripts = [path for path in assets(anybody) if path.endswith(".js")]
     assert 0 < sum(len(gzip.compress(anybody.get(path).content)) for path in scripts) <= 180_000
+
+
+def test_the_reference_is_a_page_of_its_own_that_the_console_does_not_load(anybody: TestClient) -> None:
+    page = anybody.get("/docs").text
+    assert page == anybody.get("/docs", headers=BROWSER).text != anybody.get("/ui/", headers=BROWSER).text
+    (script,) = (
+        path
+        for path in assets(anybody, "/docs")
+        if path.rpartition("/")[2].startswith("reference-") and path.endswith(".js")
+    )
+    code = anybody.get(script).text
+    assert "customElements.define" in code
+    assert '"/openapi.json"' in code or "`/openapi.json`" in code
+    assert len(gzip.compress(code.encode())) <= 180_000
+    # Neither its page nor any file that the console loads at once or later leads to the package.
+    files = (
+        path for path in (console.DIRECTORY / "assets").glob("*.js") if path.name != script.rpartition("/")[2]
+    )
+    name = script.rpartition("/")[2].encode()
+    assert not [path.name for path in files if name in path.read_bytes()]
+
+
+def test_no_file_loads_anything_from_another_host() -> None:
+    """The policy would refuse it; the test finds what a browser would ask for, and fail to get."""
+    markup = rb"""\b(?:src|href|action)=["']?(?:https?:)?//"""
+    ways = {
+        ".html": markup,
+        ".svg": markup,
+        ".css": rb"""@import|url\(\s*["']?(?!data:)[^)]*//""",
+        ".js": rb"""(?:\b(?:import|fetch|importScripts|WebSocket|EventSource)\(|\bfrom)["'`](?:https?:|wss?:)?//"""
+        rb"|@import[^;]{0,40}//|@font-face",
+    }
+    found = {
+        path.name: re.findall(ways[path.suffix], path.read_bytes())
+        for path in console.DIRECTORY.rglob("*")
+        if path.suffix in ways
+    }
+    assert {"index.html", "reference.html"} < set(found)
+    assert {name: hits for name, hits in found.items() if hits} == {}
+
+
+def test_only_the_reference_itself_is_open(anybody: TestClient) -> None:
+    for path in ("/docs/", "/docs/x", "/docsx", "/redoc", "/docs/oauth2-redirect"):
+        assert anybody.get(path, headers=BROWSER).status_code == 401, path
+    assert anybody.post("/docs", content=b"").headers["allow"] == "GET, HEAD"
 
 
 def test_the_pages_of_the_application_are_the_index(anybody: TestClient) -> None:
@@ -109,7 +156,9 @@ def test_a_browser_is_led_to_the_console(anybody: TestClient) -> None:
 def test_others_get_what_they_got(anybody: TestClient, world: Any) -> None:
     assert anybody.get("/").json()["code"] == "unauthenticated"
     assert anybody.post("/", headers=BROWSER).status_code == 401
-    assert anybody.get("/", headers=world.headers).json()["code"] == "no-such-path"
+    nothing = anybody.get("/", headers=world.headers).json()
+    assert nothing["code"] == "no-such-path"
+    assert "/docs" in nothing["errors"][0]["hint"]
 
 
 @pytest.mark.parametrize("path", ["/v1/queries", "/v1/server", "/metrics", "/ui/../v1/queries", "/uix"])
@@ -119,9 +168,10 @@ def test_the_api_still_needs_its_token(anybody: TestClient, path: str) -> None:
 
 
 def test_missing_files_are_said(tmp_path: Path) -> None:
-    app = FastAPI()
+    app = FastAPI(docs_url=None)
     console.install(app, tmp_path / "none")
     problem.install(app, [])
-    answer = TestClient(app).get("/ui/", headers=BROWSER)
-    assert answer.status_code == 404
-    assert "make console" in answer.json()["errors"][0]["hint"]
+    for path in ("/ui/", "/docs"):
+        answer = TestClient(app).get(path, headers=BROWSER)
+        assert answer.status_code == 404
+        assert "make console" in answer.json()["errors"][0]["hint"]

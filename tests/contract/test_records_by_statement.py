@@ -170,7 +170,10 @@ def test_a_stream_is_replaced_and_described_with_comments(sql: Sql) -> None:
         " more DATE) COMMENT 'people' WITH ('topic'='t', 'value.format'='json')"
     )
     found = sql("DESCRIBE STREAM s")
+    told = found["object"].pop("effective")
     assert found["object"] == {"noun": "relation", "name": "demo.public.s", "comment": "people"}
+    assert told["value.format"] == {"value": "json", "origin": "explicit"}
+    assert told["topic.partitions"]["origin"] == "existing_entity"
     assert found["rows"][0] == ["id", "BIGINT", "true", "the key"]
     assert [r[0] for r in found["rows"]] == ["id", "name", "tags", "more"]
     listed = sql("LIST STREAMS")

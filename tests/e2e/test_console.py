@@ -283,3 +283,26 @@ def test_what_is_missing_is_said(visit: Any, check: Callable[[], None]) -> None:
     visit("no/such/page")
     expect(page.get_by_text("There is no such page")).to_be_visible()
     check()
+
+
+def test_the_reference_sends_requests_with_the_token_of_the_tab(
+    visit: Any, served: ConsoleWorld, check: Callable[[], None]
+) -> None:
+    page, hosts = visit("stores"), set[str]()
+    page.on("request", lambda request: hosts.add(request.url.partition("/v1")[0].partition("/ui")[0]))
+    page.get_by_role("link", name="API reference").click()
+    expect(page.get_by_text("Requests carry the token of this tab's console.")).to_be_visible()
+    check()
+    page.get_by_role("link", name="List stores by name").click()
+    page.get_by_role("button", name="EXECUTE").click()
+    expect(page.get_by_text("Response Status: OK (200)")).to_be_visible()
+    expect(page.get_by_text('"archive"')).to_be_visible()
+    assert {host.removesuffix("/docs").removesuffix("/openapi.json") for host in hosts} == {served.url}
+
+
+def test_a_described_stream_shows_where_its_properties_come_from(visit: Any) -> None:
+    page = visit(f"sql{IN_DEMO}")
+    write(page, "DESCRIBE STREAM pageviews;")
+    page.get_by_role("button", name="Run").click()
+    expect(page.get_by_role("cell", name="viewtime").first).to_be_visible()
+    expect(page.get_by_role("row", name="value.format")).to_contain_text("explicit")

@@ -13,7 +13,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "demo": ("demo", "demo --keep"),
     "openapi": ("openapi",),
     "init": ("init", "init pipeline --form sql"),
-    "open": ("open", "open --no-browser"),
+    "open": ("open", "open --docs --no-browser"),
     "capabilities": ("capabilities",),
     "sql": (
         "sql",

@@ -155,6 +155,11 @@ def _joined(value: Any) -> Any:
     return ", ".join(value) if isinstance(value, list) and all(isinstance(i, str) for i in value) else value
 
 
+def write_effective(effective: Mapping[str, Mapping[str, Any]]) -> None:
+    """Properties in force, each with where its value comes from."""
+    _print_trimmed(_effective_table(effective))
+
+
 def write_object(body: Mapping[str, Any], output: Output) -> None:
     """One object: as it came, or its fields one a line, nested ones indented."""
     if output is Output.JSON:
@@ -187,8 +192,7 @@ def _outline(value: Any, depth: int) -> Iterator[tuple[int, str, str | Table]]:
             continue
         if isinstance(item, Mapping) and all(map(is_origin, item.values())):
             yield depth, mark, ""
-            rows = [(key, one.get("value"), one["origin"], one.get("from")) for key, one in item.items()]
-            yield depth + 1, "", _table(_ORIGINS, rows)
+            yield depth + 1, "", _effective_table(item)
         elif isinstance(item, Mapping) or (
             isinstance(item, list) and any(isinstance(i, Mapping) for i in item)
         ):
@@ -205,6 +209,11 @@ def _print_trimmed(table: Table, depth: int = 0) -> None:
     with console.capture() as captured:
         console.print(table, width=max(20, console.width - len(margin)))
     sys.stdout.write("".join(f"{margin}{line.rstrip()}\n" for line in captured.get().splitlines()))
+
+
+def _effective_table(effective: Mapping[str, Mapping[str, Any]]) -> Table:
+    rows = [(key, one.get("value"), one["origin"], one.get("from")) for key, one in effective.items()]
+    return _table(_ORIGINS, rows)
 
 
 def _table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> Table:

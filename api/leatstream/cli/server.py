@@ -42,12 +42,13 @@ def open_console(
     browser: Annotated[
         bool, typer.Option("--browser/--no-browser", help="Open it, or only print its address.")
     ] = True,
+    docs: Annotated[bool, typer.Option("--docs", help="The API reference instead of the console.")] = False,
 ) -> None:
-    """Print the address of the server's console, and open it in a browser."""
+    """Print the address of the server's console or API reference, and open it in a browser."""
     import webbrowser
 
     # No token in the address: it would be in the browser's history and the server's log.
-    address = f"{open_client(context).connection.url}/ui/"
+    address = open_client(context).connection.url + ("/docs" if docs else "/ui/")
     typer.echo(address)
     if browser and not webbrowser.open(address):
         stderr().print("No browser could be started here; open the address yourself.")

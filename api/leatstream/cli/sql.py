@@ -12,6 +12,7 @@ from leatstream.cli.attachments import attachments
 from leatstream.cli.output import (
     Output,
     printable,
+    write_effective,
     write_json,
     write_list,
     write_ndjson,
@@ -151,6 +152,7 @@ def write_results(results: list[dict[str, Any]], output: Output, wide: bool = Tr
             _write_result_set(result, output, wide)
             if output is Output.TABLE:
                 _write_freshness(result)
+                _write_effective(result)
         elif output is Output.NDJSON:
             write_ndjson([result])
         else:
@@ -181,6 +183,14 @@ def _write_result_set(result: dict[str, Any], output: Output, wide: bool) -> Non
         write_list(heads, rows, output, wide=wide)
     else:
         write_rows(heads, rows, output)
+
+
+def _write_effective(result: dict[str, Any]) -> None:
+    """Of a relation that is described: its properties in force, below its columns."""
+    effective = (result.get("object") or {}).get("effective")
+    if effective:
+        typer.echo()
+        write_effective(effective)
 
 
 def _write_freshness(result: dict[str, Any]) -> None:

@@ -130,7 +130,7 @@ def create_app(env: Environment, *, lifespan: Lifespan | None = None) -> FastAPI
         app.include_router(router, dependencies=[Depends(refuse_unknown_parameters)])
         routes.extend(router.routes)
     routes.extend(graphql.install(app))
-    routes.append(console.install(app))
+    routes.extend(console.install(app))
     problem.install(app, routes)
     loads = Loads(
         slow=Load("slow requests", SLOW_OF_A_PRINCIPAL, SLOW_PATIENCE, SLOW_THREADS),

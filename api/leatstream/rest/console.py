@@ -1,4 +1,7 @@
-"""The web console under ``/ui/``: static files that need no token. The API, whose data they show, does."""
+"""The web console under ``/ui/`` and the API reference at ``/docs``: static files that need no token.
+
+The API, whose data they show, does.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +18,10 @@ from starlette.types import Receive, Scope, Send
 from leatstream.errors import CatalogError
 
 HOME = "/ui/"
+REFERENCE = "/docs"
 DIRECTORY = Path(__file__).resolve().parents[1] / "console"
 _INDEX = "index.html"
+_REFERENCE = "reference.html"
 _ASSETS = "assets/"  # the build puts a hash of their content into their names
 # The machine's own table of types may lack some, or be changed by its users.
 _TYPES = {
@@ -53,12 +58,13 @@ def is_for_browsers(scope: Scope, headers: Headers) -> bool:
     return scope["path"] == HOME.rstrip("/") or (scope["path"] == "/" and _wants_a_page(headers))
 
 
-def install(app: FastAPI, directory: Path = DIRECTORY) -> Route:
-    """Serve the console's files by the route that is returned; without them, say what makes them."""
+def install(app: FastAPI, directory: Path = DIRECTORY) -> list[Route]:
+    """Serve the files of both by the routes that are returned; without them, say what makes them."""
     files = GZipMiddleware(_Files(directory))
-    route = Route(f"{HOME}{{path:path}}", files, methods=["GET"], include_in_schema=False)
-    app.router.routes.append(route)
-    return route
+    paths = (f"{HOME}{{path:path}}", REFERENCE)
+    routes = [Route(path, files, methods=["GET"], include_in_schema=False) for path in paths]
+    app.router.routes.extend(routes)
+    return routes
 
 
 class _Files:
@@ -76,7 +82,7 @@ class _Files:
                 "This installation lacks the files of the web console.",
                 hint="Run `make console` in the source tree, then start the server again.",
             )
-        path = scope["path"].removeprefix(HOME)
+        path = _REFERENCE if scope["path"] == REFERENCE else scope["path"].removeprefix(HOME)
         if path not in self._files:
             # The index in place of a script would be a white page without a word.
             if path.startswith(_ASSETS) or not _wants_a_page(Headers(scope=scope)):

@@ -137,7 +137,7 @@ class Gate:
 
     async def _pass(self, scope: Scope, headers: Headers, receive: Receive, send: Send) -> None:
         _keep_slashes(scope)
-        if scope["path"].startswith(_OPEN):
+        if scope["path"].startswith(_OPEN) or scope["path"] == console.REFERENCE:
             await self._app(scope, receive, send)
             return
         if console.is_for_browsers(scope, headers):

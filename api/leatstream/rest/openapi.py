@@ -78,7 +78,7 @@ def document(app: FastAPI) -> dict[str, Any]:
         "bearer": {
             "type": "http",
             "scheme": "bearer",
-            "description": "leat_<id>_<secret>, as in the file that `leat dev` prints.",
+            "description": "`leat_<id>_<secret>`, as in the file that `leat dev` prints.",
         }
     }
     raw["components"]["headers"] = {

@@ -27,10 +27,11 @@ class HttpFault:
     code: str
     title: str
     sqlstate: str = "08P01"  # protocol violation
+    hint: str | None = None
 
 
 HTTP_FAULTS = {
-    404: HttpFault("no-such-path", "No such path"),
+    404: HttpFault("no-such-path", "No such path", hint="Look the path up at /docs, or in /openapi.json."),
     405: HttpFault("method-not-allowed", "Method not allowed"),
     415: HttpFault("unsupported-media-type", "Media type is not supported"),
 }
@@ -228,6 +229,6 @@ def _http_answer(request: Request, error: HTTPException, routes: Sequence[Any]) 
         "instance": instance,
         "request_id": request_id,
         "sqlstate": fault.sqlstate,
-        "errors": [{"detail": detail, "code": fault.code}],
+        "errors": [fault_json(Fault(detail, fault.code, hint=fault.hint))],
     }
     return JSONResponse(body, error.status_code, headers, media_type=MEDIA_TYPE)

@@ -164,6 +164,18 @@ def test_a_plan_shows_its_properties_with_their_origin(service: Service, leat: L
     ]
 
 
+def test_a_relation_shows_its_properties_below_its_columns(service: Service, leat: Leat) -> None:
+    columns = [{"name": "column", "type": "VARCHAR"}, {"name": "type", "type": "VARCHAR"}]
+    thing = {"noun": "relation", "name": "demo.public.s", "effective": PLAN["sink"]["properties"]}
+    result = {"kind": "describe_relation", "object": thing, "columns": columns, "rows": [["id", "BIGINT"]]}
+    answer = {"results": [result], "context": {"database": None, "schema": None, "store": None}}
+    service.answer("POST", "/v1/statements", answer)
+    lines = [line.split() for line in leat("sql", "DESCRIBE STREAM s").out.splitlines()]
+    assert lines.index(["id", "BIGINT"]) < (at := lines.index(["property", "value", "origin", "from"]))
+    assert lines[at + 2] == ["topic.partitions", "3", "inferred", "pageviews"]
+    assert leat("sql", "--output", "csv", "DESCRIBE STREAM s").out == "column,type\nid,BIGINT\n"
+
+
 QUERY = {
     "id": "q1",
     "name": "q",

@@ -89,6 +89,8 @@ def test_open_prints_and_opens_the_console(
     assert opened == []
     assert leat("open").out == "http://service.test/ui/\n"
     assert opened == ["http://service.test/ui/"]
+    assert leat("open", "--docs").out == "http://service.test/docs\n"
+    assert opened[1:] == ["http://service.test/docs"]
     assert service.requests == []
 
 

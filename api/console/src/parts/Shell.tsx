@@ -1,5 +1,6 @@
 import {
   ActionIcon,
+  Anchor,
   AppShell,
   Burger,
   Group,
@@ -57,6 +58,9 @@ export function Shell(): ReactNode {
             <Version />
           </Group>
           <Group gap={6}>
+            <Anchor href="/docs" size="sm" c="dimmed" mr="xs">
+              API reference
+            </Anchor>
             <SchemeButton />
             <Tooltip label="Sign out">
               <ActionIcon variant="subtle" color="gray" onClick={() => forgetToken()} aria-label="Sign out">

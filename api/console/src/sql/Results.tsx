@@ -6,6 +6,7 @@ import { asText } from "../api/exact";
 import type { Schemas } from "../api/problem";
 import { type Numbered, useStream } from "../api/stream";
 import { Problem } from "../parts/Problem";
+import { Properties } from "../parts/Properties";
 import { type Column, Rows } from "../parts/Rows";
 import { State } from "../parts/State";
 
@@ -27,6 +28,7 @@ export function Results({ results }: { results: readonly Result[] }): ReactNode 
 
 function One({ result }: { result: Result }): ReactNode {
   const columns = (result.columns ?? []).map((column) => ({ name: asText(column.name), type: asText(column.type) }));
+  const effective = result.object?.effective as Record<string, Schemas["EffectiveView"]> | undefined;
   return (
     <Paper withBorder p="xs">
       <Group gap="xs" mb={result.rows ? 6 : 0}>
@@ -37,6 +39,7 @@ function One({ result }: { result: Result }): ReactNode {
         <Thing result={result} />
       </Group>
       {Array.isArray(result.rows) && <Answered columns={columns} rows={result.rows} />}
+      {effective && <Properties effective={effective} />}
       {typeof result.rows === "string" && (
         <Streamed path={result.rows} columns={columns} changes={result.object?.changelog === true} />
       )}

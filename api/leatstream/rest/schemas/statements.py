@@ -75,7 +75,9 @@ class StatementResultView(View):
     status: Literal["succeeded", "running"] = Field(
         description="running while a job is starting, or rows come."
     )
-    object: dict[str, Any] | None = Field(None, description="Noun and name of the object it is about.")
+    object: dict[str, Any] | None = Field(
+        None, description="Noun and name of the object it is about; effective, of a relation in DESCRIBE."
+    )
     query: str | None = Field(None, description="Name of the query it made.")
     columns: list[dict[str, Any]] | None = Field(None, description="Name and type of each column of rows.")
     rows: list[list[Any]] | str | None = Field(

@@ -18,7 +18,12 @@ from leatstream.services.planning.query import PlannedQuery
 from leatstream.services.planning.record_places import record_places
 from leatstream.services.planning.relation_draft import check_entity_name, check_timestamp
 from leatstream.services.planning.sink_columns import new_columns
-from leatstream.services.planning.sink_formats import check_map_keys, primary_key_formats, sink_formats
+from leatstream.services.planning.sink_formats import (
+    check_map_keys,
+    primary_key_formats,
+    sink_formats,
+    written_properties,
+)
 from leatstream.services.planning.store_fit import check_sink_fit, kind_options
 from leatstream.services.planning.table_relations import check_table_store, refuse_times
 from leatstream.services.planning.table_sinks import TABLE_FORMAT, check_table, refuse_records, table_entity
@@ -141,6 +146,7 @@ def _collect_properties(sink: NewSink) -> None:
     sink.effective = {
         "store": sink.chosen,
         "topic": sink.entity,
+        **written_properties(draft.given),
         # Rows of a table are not written in a format; its changes are read in one.
         **({} if connector.tables else sink.formats),
         **kind_options(connector, draft.given, sink.columns, sink.value_format, sink.faults, draft.place),

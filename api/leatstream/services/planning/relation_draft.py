@@ -26,7 +26,7 @@ from leatstream.services.environment import Environment
 from leatstream.services.environment.desk import visible_entities
 from leatstream.services.nouns.relation_definition import RelationDefinition
 from leatstream.services.planning.record_places import column_named, record_places
-from leatstream.services.planning.sink_formats import check_map_keys, primary_key_formats
+from leatstream.services.planning.sink_formats import check_map_keys, primary_key_formats, written_properties
 from leatstream.services.planning.store_fit import check_declared_fit, kind_options
 from leatstream.services.planning.table_relations import check_table_store, refuse_times, table_definition
 from leatstream.services.planning.table_sinks import TABLE_FORMAT, refuse_records, table_entity
@@ -118,6 +118,7 @@ def draft_relation(
     effective: dict[str, Effective] = {
         "store": Effective(store.name, Origin.EXPLICIT if read.store else Origin.DEFAULT),
         "topic": meant,
+        **written_properties(read),
     }
     reader = f"{body.kind.value} {fqn}"
     effective |= options | _infer(env, connector, store, read, entity, entity_name, reader)

@@ -56,6 +56,23 @@ def sink_formats(
     return value | _given_key(given)
 
 
+def written_properties(given: RelationProperties) -> dict[str, Effective]:
+    """What the user wrote of a relation's records; what is worked out stands beside it, or in its place."""
+    found = {
+        "value.format": given.value_format,
+        "value.descriptor.source": given.descriptor_source,
+        "value.descriptor.name": given.descriptor_name,
+        "key.format": given.key_format,
+        "key.type": given.key_type,
+        "key.columns": ", ".join(map(quote, given.key_columns)) or None,
+        "timestamp": given.timestamp,
+        "timestamp.format": given.timestamp_format,
+        "sink.timestamp.strategy": given.sink_timestamp_strategy,
+        "delivery.guarantee": given.delivery_guarantee,
+    }
+    return {name: Effective(value, Origin.EXPLICIT) for name, value in found.items() if value is not None}
+
+
 def _row_key(given: RelationProperties, left: Relation) -> dict[str, Effective]:
     """A row's key is the left-most record's, unless the user has another made."""
     if given.key_format:

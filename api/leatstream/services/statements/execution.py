@@ -174,6 +174,7 @@ def _describe(run: Run, s: ast.Describe) -> StatementResult:
         shown = "relation"
         relation = relations.get_relation(run.env, run.principal, qualify(s.name, run.context))
         thing = {"noun": "relation", "name": str(relation.fqn), "comment": relation.comment}
+        thing["effective"] = {name: one.as_json() for name, one in relation.effective.items()}
         if relation.kind is RelationKind.MATERIALIZED_VIEW:
             thing["indexes"] = {index.name: list(index.columns) for index in relation.indexes}
     return StatementResult(f"describe_{shown}", object=thing, columns=columns, rows=rows)

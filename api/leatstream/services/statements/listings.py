@@ -31,7 +31,7 @@ from leatstream.services.statements.function_listings import (
     listed_functions,
     listed_sources,
 )
-from leatstream.services.statements.result_tables import META, Table
+from leatstream.services.statements.result_tables import META, Table, with_origins
 from leatstream.services.statements.result_tables import meta_cells as _meta
 from leatstream.services.statements.result_tables import pairs as _pairs
 from leatstream.services.statements.result_tables import text_columns as _columns
@@ -190,8 +190,7 @@ def _table(table: EntityTable | None) -> Iterator[tuple[str, Any]]:
 def _query(env: Environment, who: Principal, name: str) -> Table:
     q = queries.get_query(env, who, name)
     error = q.status.error
-    effective = [(k, f"{v.value} ({v.origin.value})") for k, v in q.effective.items()]
-    return _pairs(
+    return with_origins(
         [
             ("name", q.name),
             ("sql", q.sql),
@@ -205,8 +204,8 @@ def _query(env: Environment, who: Principal, name: str) -> Table:
             ("mode", q.job.get("mode")),
             ("mode_reason", q.job.get("mode_reason")),
             ("driver", q.job.get("driver", "dedicated")),
-            *effective,
-        ]
+        ],
+        q.effective,
     )
 
 
