@@ -53,13 +53,18 @@ const COLUMNS: Column<AuditEvent>[] = [
     ),
   },
   {
+    head: "Request",
+    width: 150,
+    cell: ({ request }) => <span className="mono">{request}</span>,
+  },
+  {
     head: "From",
-    width: 170,
-    cell: ({ address, token, request }) => (
+    width: 130,
+    cell: ({ address, token }) => (
       <>
         {address}
         <Text size="xs" c="dimmed">
-          {[token && `token ${token}`, request && `request ${request}`].filter(Boolean).join(", ")}
+          {token && `token ${token}`}
         </Text>
       </>
     ),

@@ -20,9 +20,9 @@ export function Members({ role, done }: Props): ReactNode {
   const [opened, setOpened] = useState(false);
   return (
     <Section title="Members">
-      <Stack gap="xs" align="flex-start">
+      <Stack gap="xs">
         <Found role={role} done={done} />
-        <Button size="xs" variant="default" onClick={() => setOpened(true)}>
+        <Button size="xs" variant="default" className="start" onClick={() => setOpened(true)}>
           Give the role
         </Button>
       </Stack>
@@ -46,7 +46,7 @@ function Found({ role, done }: Props): ReactNode {
   const columns: Column<Member>[] = [
     { head: "Member", cell: ({ kind, name }) => (kind === "role" ? <RoleLink role={name} /> : name) },
     { head: "Kind", width: 130, cell: ({ kind }) => words(kind) },
-    { head: "", width: 90, cell: (one) => <Take role={role} member={one} done={done} /> },
+    { head: "Action", width: 100, cell: (one) => <Take role={role} member={one} done={done} /> },
   ];
   const more = lists.some(({ data }) => data?.next_page_token);
   return (
@@ -73,8 +73,8 @@ function paths(
 function Take({ role, member: one, done }: Props & { member: Member }): ReactNode {
   return (
     <Confirm
-      verb="Take"
-      of={`role ${role} from ${one.name}`}
+      verb="Remove"
+      of={`${one.name} from role ${role}`}
       title={`Take role ${role} from ${words(one.kind)} ${one.name}?`}
       consequence={
         one.kind === "role"

@@ -36,7 +36,7 @@ export function Tokens(): ReactNode {
     { head: "Last use", width: 100, cell: ({ last_used_at: used }) => (used ? `${age(used)} ago` : "never") },
     { head: "Ends", width: 170, cell: ({ expires_at }) => <Ends at={expires_at} /> },
     { head: "Made by", width: 110, cell: ({ created_by }) => created_by },
-    { head: "", width: 90, cell: ({ name }) => <Revoke name={name} done={reload} /> },
+    { head: "Action", width: 90, cell: ({ name }) => <Revoke name={name} done={reload} /> },
   ];
   return (
     <Stack gap="sm">

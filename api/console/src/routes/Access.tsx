@@ -8,35 +8,35 @@ import { Roles } from "../access/Roles";
 import { Tokens } from "../access/Tokens";
 import { Page } from "../parts/Page";
 
-const TABS: Record<string, () => ReactNode> = {
-  You: Me,
-  Roles,
-  Users,
-  "Service accounts": ServiceAccounts,
-  Tokens,
-  "Audit log": Audit,
+const TABS: Record<string, readonly [string, () => ReactNode]> = {
+  you: ["You", Me],
+  roles: ["Roles", Roles],
+  users: ["Users", Users],
+  services: ["Service accounts", ServiceAccounts],
+  tokens: ["Tokens", Tokens],
+  audit: ["Audit log", Audit],
 };
 
 /** Who may do what: the caller, roles, accounts, tokens, and what has happened. */
 export function Access(): ReactNode {
-  const { tab = "You" } = useSearch({ from: "/inside/access" });
+  const { tab = "you" } = useSearch({ from: "/inside/access" });
   const navigate = useNavigate({ from: "/access" });
   return (
     <Page title="Access">
       <Tabs
-        value={tab in TABS ? tab : "You"}
+        value={tab in TABS ? tab : "you"}
         keepMounted={false}
         // A filter of one list means nothing in another.
         onChange={(value) => void navigate({ search: { tab: value ?? undefined }, replace: true })}
       >
         <Tabs.List mb="sm">
-          {Object.keys(TABS).map((name) => (
+          {Object.entries(TABS).map(([name, [label]]) => (
             <Tabs.Tab key={name} value={name}>
-              {name}
+              {label}
             </Tabs.Tab>
           ))}
         </Tabs.List>
-        {Object.entries(TABS).map(([name, Panel]) => (
+        {Object.entries(TABS).map(([name, [, Panel]]) => (
           <Tabs.Panel key={name} value={name}>
             <Panel />
           </Tabs.Panel>

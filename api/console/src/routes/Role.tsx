@@ -37,13 +37,13 @@ export function Role(): ReactNode {
   };
   const role = found.data;
   const leave = (): void => {
-    void navigate({ to: "/access", search: { tab: "Roles" } as never });
+    void navigate({ to: "/access", search: { tab: "roles" } as never });
     void client.invalidateQueries({ queryKey: ["pages", "roles"] });
   };
   return (
     <Page
       title={role?.name ?? path}
-      crumbs={[{ label: "Access", to: "/access?tab=Roles" }]}
+      crumbs={[{ label: "Roles", to: "/access", search: { tab: "roles" } }]}
       actions={role && role.created_by !== BUILT_IN && <Delete role={role.name} done={leave} />}
     >
       {found.isPending && <Waiting />}
@@ -90,12 +90,12 @@ function Grants({ role, reload }: Props): ReactNode {
     { head: "Privilege", width: 120, cell: ({ privilege }) => privilege.toUpperCase() },
     { head: "On", cell: targetOf },
     { head: "May grant it", width: 110, cell: ({ grant_option }) => (grant_option ? "yes" : "no") },
-    { head: "", width: 90, cell: (grant) => <Revoke role={role.name} grant={grant} done={reload} /> },
+    { head: "Action", width: 90, cell: (grant) => <Revoke role={role.name} grant={grant} done={reload} /> },
   ];
   const grants = role.grants ?? [];
   return (
     <Section title="Grants">
-      <Stack gap="xs" align="flex-start">
+      <Stack gap="xs">
         {grants.length === 0 ? (
           <Text size="sm">
             {role.created_by === BUILT_IN
@@ -105,7 +105,7 @@ function Grants({ role, reload }: Props): ReactNode {
         ) : (
           <Rows label="Grants" columns={columns} items={grants} keyOf={keyOf} />
         )}
-        <Button size="xs" variant="default" onClick={() => setOpened(true)}>
+        <Button size="xs" variant="default" className="start" onClick={() => setOpened(true)}>
           Grant a privilege
         </Button>
       </Stack>

@@ -1,1 +1,0 @@
-import{st as e}from"./client-COBJVAey.js";import{rt as t,t as n}from"./link-DXkl5x1N.js";var r=t();function i({root:t}){return(0,r.jsx)(e,{component:n,to:`/lineage`,search:{root:t},size:`xs`,variant:`default`,children:`Lineage`})}export{i as t};
