@@ -95,8 +95,6 @@ function Value({ token, close }: { token: Schemas["NewTokenView"]; close: () => 
       // A click beside it would lose the value.
       closeOnClickOutside={false}
       title={`Token ${token.name}`}
-      size="lg"
-      closeButtonProps={{ "aria-label": "Close" }}
     >
       <Stack>
         <Text size="sm" fw={600} role="status">

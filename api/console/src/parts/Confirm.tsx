@@ -36,7 +36,7 @@ export function Confirm({ verb, of, title, consequence, forms, call, done }: Pro
       <Button size="compact-sm" variant="default" onClick={ask} aria-label={`${verb} ${of}`}>
         {verb}
       </Button>
-      <Modal opened={opened} onClose={close} title={title} size="lg" closeButtonProps={{ "aria-label": "Close" }}>
+      <Modal opened={opened} onClose={close} title={title}>
         <Stack>
           <Text size="sm">{consequence}</Text>
           {change.error && <Problem error={change.error} />}

@@ -25,7 +25,7 @@ export function FormDialog(props: Props): ReactNode {
     submit?.();
   };
   return (
-    <Modal opened={opened} onClose={close} title={title} size="lg" closeButtonProps={{ "aria-label": "Close" }}>
+    <Modal opened={opened} onClose={close} title={title}>
       <Stack>
         <form id={id} onSubmit={send}>
           <Stack gap="sm">{children}</Stack>
