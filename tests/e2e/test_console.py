@@ -296,6 +296,7 @@ def test_access_is_given_and_taken_and_its_code_does_the_same(
     check()
     dialog.get_by_role("button", name="Create").click()
     expect(page.get_by_role("heading", name="Shop readers", level=1)).to_be_visible()
+    expect(dialog).to_have_count(0)
 
     page.get_by_role("button", name="Grant a privilege").click()
     dialog.get_by_label("Which").select_option("all relations in a schema")
@@ -303,6 +304,7 @@ def test_access_is_given_and_taken_and_its_code_does_the_same(
     granting = dialog.get_by_label("As SQL").inner_text()
     check()
     dialog.get_by_role("button", name="Grant", exact=True).click()
+    expect(dialog).to_have_count(0)
     row = page.get_by_role("row", name="all relations in schema demo.public")
     expect(row).to_contain_text("SELECT")
     row.get_by_role("button", name="Revoke").click()
@@ -329,6 +331,7 @@ def test_access_is_given_and_taken_and_its_code_does_the_same(
     check()
     assert call(served, value, "GET", "/v1/me").json()["name"] == "ann"
     dialog.get_by_role("button", name="Done").click()
+    expect(dialog).to_have_count(0)
     row = page.get_by_role("row", name="laptop")
     row.get_by_role("button", name="Revoke").click()
     dialog.get_by_role("button", name="Revoke").click()
