@@ -68,7 +68,7 @@ export function ExportedCode({ name, curl }: { name: string; curl: string }): Re
         <Problem error={found.error} retry={() => void found.refetch()} />
       )}
       {fixed[language] === undefined && found.isPending && <Waiting />}
-      {text !== "" && <Source text={text} label={`As ${NAMES[language]}`} />}
+      {text !== "" && <Source text={text} label={`Exported as ${NAMES[language]}`} />}
       {found.data?.notes.map((note) => (
         <Text key={note} size="xs" c="dimmed">
           {note}
