@@ -14,6 +14,7 @@ from fastapi import FastAPI
 from scratch import memory_directory
 from starlette.testclient import TestClient
 
+from leatstream.model.access import OBJECT_PRIVILEGES
 from leatstream.rest import console, problem
 from leatstream.rest.app import create_app
 
@@ -119,6 +120,16 @@ def test_only_the_reference_itself_is_open(anybody: TestClient) -> None:
     for path in ("/docs/", "/docs/x", "/docsx", "/redoc", "/docs/oauth2-redirect"):
         assert anybody.get(path, headers=BROWSER).status_code == 401, path
     assert anybody.post("/docs", content=b"").headers["allow"] == "GET, HEAD"
+
+
+def test_the_console_offers_the_privileges_that_there_are() -> None:
+    source = (Path(__file__).parents[2] / "api/console/src/access/privileges.ts").read_text()
+    entity, table = re.findall(
+        r"ENTITY: Privilege\[\] = (\[.*?\]);|PRIVILEGES: .*? = \{(.*?)\n\};", source, re.S
+    )
+    rows = re.findall(r"(\w+): (\[.*?\]),", table[1].replace("...ENTITY", entity[0].strip("[]")), re.S)
+    offered = {kind: re.findall(r'"(\w+)"', names) for kind, names in rows}
+    assert offered == {kind: [one.value for one in found] for kind, found in OBJECT_PRIVILEGES.items()}
 
 
 def test_the_pages_of_the_application_are_the_index(anybody: TestClient) -> None:

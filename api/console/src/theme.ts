@@ -22,7 +22,17 @@ export const theme = createTheme({
   defaultRadius: "sm",
   fontFamilyMonospace: "ui-monospace, SFMono-Regular, Menlo, Consolas, 'Liberation Mono', monospace",
   headings: { fontWeight: "600", sizes: { h1: { fontSize: "1.35rem" }, h2: { fontSize: "1.05rem" } } },
-  components: { Table: { defaultProps: { verticalSpacing: 6, fz: "sm" } } },
+  components: {
+    Table: { defaultProps: { verticalSpacing: 6, fz: "sm" } },
+    Modal: {
+      defaultProps: {
+        size: "lg",
+        closeButtonProps: { "aria-label": "Close" },
+        // A dialog's <header> would count as a second one of the page.
+        attributes: { header: { role: "presentation" } },
+      },
+    },
+  },
 });
 
 /** The component library's own greys are too pale for text. */

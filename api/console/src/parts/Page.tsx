@@ -2,7 +2,7 @@ import { Anchor, Breadcrumbs, Group, Paper, Stack, Text, Title } from "@mantine/
 import { Link } from "@tanstack/react-router";
 import { type ReactNode, useEffect } from "react";
 
-type Crumb = { label: string; to: string };
+type Crumb = { label: string; to: string; search?: Record<string, string> };
 type Props = {
   title: string;
   crumbs?: readonly Crumb[];
@@ -22,7 +22,7 @@ export function Page({ title, crumbs = [], beside, actions, children }: Props): 
         {crumbs.length > 0 && (
           <Breadcrumbs aria-label="Breadcrumbs" mb={4}>
             {crumbs.map((crumb) => (
-              <Anchor key={crumb.to} component={Link} to={crumb.to} size="sm">
+              <Anchor key={crumb.to} component={Link} to={crumb.to} search={crumb.search as never} size="sm">
                 {crumb.label}
               </Anchor>
             ))}

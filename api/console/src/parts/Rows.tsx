@@ -14,7 +14,7 @@ export function Rows<T>({ label, columns, items, keyOf }: RowsProps<T>): ReactNo
         <Table.Thead>
           <Table.Tr>
             {columns.map((column) => (
-              <Table.Th key={column.head} w={column.width}>
+              <Table.Th key={column.head} w={column.width} miw={column.width ?? 110}>
                 {column.head}
               </Table.Th>
             ))}

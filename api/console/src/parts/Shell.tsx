@@ -16,7 +16,9 @@ import {
   IconLogout,
   IconMoon,
   IconPlayerPlay,
+  IconRouteAltLeft,
   IconServer,
+  IconShieldLock,
   IconSun,
   IconTerminal2,
   IconTopologyStar3,
@@ -34,6 +36,8 @@ const PLACES = [
   { to: "/queries", label: "Queries", icon: IconPlayerPlay },
   { to: "/catalog", label: "Catalog", icon: IconDatabase },
   { to: "/stores", label: "Stores", icon: IconServer },
+  { to: "/lineage", label: "Lineage", icon: IconRouteAltLeft },
+  { to: "/access", label: "Access", icon: IconShieldLock },
 ] as const;
 
 /** What every page has around it: the way to the others, the colour scheme, sign-out. */

@@ -12,6 +12,9 @@ const TONES: Record<string, string> = {
   pending: "wait",
   starting: "wait",
   stopping: "wait",
+  behind: "wait",
+  allowed: "ok",
+  denied: "bad",
 };
 
 /** A state as a coloured dot and its word: colour alone says nothing to some. */

@@ -6,6 +6,7 @@ import { api, dataOf } from "../api/client";
 import { asText } from "../api/exact";
 import type { Schemas } from "../api/problem";
 import { type Numbered, type Stream, useStream } from "../api/stream";
+import { LineageButton } from "../parts/LineageButton";
 import { Empty, Facts, Page, Section } from "../parts/Page";
 import { Problem } from "../parts/Problem";
 import { type Column, Rows } from "../parts/Rows";
@@ -42,6 +43,7 @@ export function Entity(): ReactNode {
         { label: "Stores", to: "/stores" },
         { label: store, to: `/stores/${encodeURIComponent(store)}` },
       ]}
+      actions={entity.data && <LineageButton root={`entity:${store}/${entity.data.name}`} />}
     >
       {entity.error && <Problem error={entity.error} retry={() => void entity.refetch()} />}
       {entity.data && (

@@ -3,6 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
 import { lazy, type ReactNode, Suspense } from "react";
 import { api, dataOf } from "../api/client";
+import { quoted } from "../api/names";
 import type { Schemas } from "../api/problem";
 import { Boundary } from "../parts/Boundary";
 import { Empty, Page, Source } from "../parts/Page";
@@ -93,7 +94,7 @@ function Failure({ query }: { query: QueryView }): ReactNode {
         <Anchor
           component={Link}
           to="/queries/$query"
-          params={{ query: query.name } as never}
+          params={{ query: quoted(query.name) } as never}
           fw={600}
           size="sm"
           className="break"

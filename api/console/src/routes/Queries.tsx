@@ -2,6 +2,7 @@ import { Anchor, Button, Group, Select, Text, TextInput } from "@mantine/core";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { api, dataOf } from "../api/client";
+import { quoted } from "../api/names";
 import { PAGE_SIZE, usePages } from "../api/pages";
 import type { Schemas } from "../api/problem";
 import { Empty, Page } from "../parts/Page";
@@ -26,7 +27,7 @@ const COLUMNS: Column<Query>[] = [
   {
     head: "Query",
     cell: (query) => (
-      <Anchor component={Link} to="/queries/$query" params={{ query: query.name } as never} size="sm">
+      <Anchor component={Link} to="/queries/$query" params={{ query: quoted(query.name) } as never} size="sm">
         {query.name}
       </Anchor>
     ),

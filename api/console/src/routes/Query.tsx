@@ -4,7 +4,9 @@ import { type UseMutationResult, useMutation, useQuery, useQueryClient } from "@
 import { Link, useNavigate, useParams, useSearch } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { api, dataOf } from "../api/client";
+import { quoted } from "../api/names";
 import type { Schemas } from "../api/problem";
+import { LineageButton } from "../parts/LineageButton";
 import { Facts, Page, Section, Source } from "../parts/Page";
 import { Plan } from "../parts/Plan";
 import { Problem } from "../parts/Problem";
@@ -180,7 +182,7 @@ function useChange(name: string): UseMutationResult<QueryView, Error, Change> {
 type ActionsProps = { query: QueryView; change: UseMutationResult<QueryView, Error, Change> };
 
 function Actions({ query, change }: ActionsProps): ReactNode {
-  const path = { path: { query: query.name } };
+  const path = { path: { query: quoted(query.name) } };
   const want = (desired_state: Schemas["DesiredState"], said: string): void =>
     change.mutate({
       said,
@@ -196,6 +198,7 @@ function Actions({ query, change }: ActionsProps): ReactNode {
   const record = place && `${place.entity}:${place.partition}:${place.offset}`;
   return (
     <>
+      <LineageButton root={`query:${quoted(query.name)}`} />
       <Text size="sm" c="dimmed" role="status" className="said">
         {change.isSuccess && change.variables.said}
       </Text>

@@ -2,8 +2,11 @@ import { Anchor, Button, Grid, Group } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Link, useNavigate, useParams } from "@tanstack/react-router";
 import type { ReactNode } from "react";
+import { ObjectGrants } from "../access/ObjectGrants";
 import { api, dataOf } from "../api/client";
+import { quoted } from "../api/names";
 import type { Schemas } from "../api/problem";
+import { LineageButton } from "../parts/LineageButton";
 import { Facts, Page, Section, Source } from "../parts/Page";
 import { Problem } from "../parts/Problem";
 import { Columns, Properties } from "../parts/Properties";
@@ -30,9 +33,12 @@ export function Relation(): ReactNode {
       title={fqn}
       crumbs={crumbs}
       actions={
-        <Button size="xs" variant="default" onClick={select}>
-          Select from it
-        </Button>
+        <>
+          {view && <LineageButton root={`relation:${view.fqn}`} />}
+          <Button size="xs" variant="default" onClick={select}>
+            Select from it
+          </Button>
+        </>
       }
     >
       {found.isPending && <Waiting />}
@@ -84,6 +90,7 @@ function Details({ view }: { view: Schemas["RelationView"] }): ReactNode {
           </Section>
         </Grid.Col>
       </Grid>
+      <ObjectGrants on="relation" name={view.fqn} />
       <Section title="Statement">
         <Source text={view.statement} label="Statement" />
       </Section>
@@ -95,7 +102,7 @@ function Where({ view }: { view: Schemas["RelationView"] }): ReactNode {
   const entity = entityOf(view);
   return (
     <>
-      <Anchor component={Link} to="/stores/$store" params={{ store: view.store } as never} size="sm">
+      <Anchor component={Link} to="/stores/$store" params={{ store: quoted(view.store) } as never} size="sm">
         {view.store}
       </Anchor>
       {entity !== "" && (
@@ -104,7 +111,7 @@ function Where({ view }: { view: Schemas["RelationView"] }): ReactNode {
           <Anchor
             component={Link}
             to="/stores/$store/entities/$entity"
-            params={{ store: view.store, entity } as never}
+            params={{ store: quoted(view.store), entity } as never}
             size="sm"
           >
             {entity}
@@ -119,7 +126,13 @@ function QueriesOf({ names }: { names: readonly string[] }): ReactNode {
   return (
     <Group gap="sm">
       {names.map((query) => (
-        <Anchor key={query} component={Link} to="/queries/$query" params={{ query } as never} size="sm">
+        <Anchor
+          key={query}
+          component={Link}
+          to="/queries/$query"
+          params={{ query: quoted(query) } as never}
+          size="sm"
+        >
           {query}
         </Anchor>
       ))}

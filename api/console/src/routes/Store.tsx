@@ -2,10 +2,13 @@ import { Anchor, Button, Text } from "@mantine/core";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link, useParams } from "@tanstack/react-router";
 import type { ReactNode } from "react";
+import { ObjectGrants } from "../access/ObjectGrants";
 import { api, dataOf } from "../api/client";
 import { asText } from "../api/exact";
+import { quoted } from "../api/names";
 import { PAGE_SIZE, usePages } from "../api/pages";
 import type { Schemas } from "../api/problem";
+import { LineageButton } from "../parts/LineageButton";
 import { Empty, Facts, Page, Section } from "../parts/Page";
 import { Problem } from "../parts/Problem";
 import { type Column, PagedRows, Waiting } from "../parts/Rows";
@@ -34,9 +37,12 @@ export function Store(): ReactNode {
       crumbs={[{ label: "Stores", to: "/stores" }]}
       beside={store.data && <State state={store.data.status.state} />}
       actions={
-        <Button size="xs" variant="default" loading={test.isPending} onClick={() => test.mutate()}>
-          Test the connection
-        </Button>
+        <>
+          {store.data && <LineageButton root={`store:${quoted(store.data.name)}`} />}
+          <Button size="xs" variant="default" loading={test.isPending} onClick={() => test.mutate()}>
+            Test the connection
+          </Button>
+        </>
       }
     >
       {test.error && <Problem error={test.error} title="The test could not be made" />}
@@ -49,6 +55,7 @@ export function Store(): ReactNode {
       {store.isPending && <Waiting />}
       {store.data && <Details store={store.data} />}
       {store.data && <Entities store={name} />}
+      {store.data && <ObjectGrants on="store" name={quoted(store.data.name)} />}
     </Page>
   );
 }
@@ -64,6 +71,7 @@ function Details({ store }: { store: StoreView }): ReactNode {
         ...given.map(([key, value]) => [key, asText(value)] as const),
         ["Schema registry", store.schema_registry],
         ...Object.entries(store.status.server ?? {}).map(([key, value]) => [`Server: ${key}`, value] as const),
+        ["Owner", store.owner],
         ["Comment", store.comment],
       ]}
     />

@@ -2,6 +2,7 @@ import { Anchor, Text } from "@mantine/core";
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { api, dataOf } from "../api/client";
+import { quoted } from "../api/names";
 import { PAGE_SIZE, usePages } from "../api/pages";
 import type { Schemas } from "../api/problem";
 import { Empty, Page, Source } from "../parts/Page";
@@ -15,7 +16,7 @@ const COLUMNS: Column<Schemas["StoreView"]>[] = [
   {
     head: "Store",
     cell: (store) => (
-      <Anchor component={Link} to="/stores/$store" params={{ store: store.name } as never} size="sm">
+      <Anchor component={Link} to="/stores/$store" params={{ store: quoted(store.name) } as never} size="sm">
         {store.name}
       </Anchor>
     ),

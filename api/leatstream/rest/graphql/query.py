@@ -60,6 +60,9 @@ class LineageNode:
     kind: str
     name: str
     state: str | None = strawberry.field(description="Of a store, or of a query's job.")
+    lag: int | None = strawberry.field(description="Records that a query has not read yet.")
+    inputs: int = strawberry.field(description="How many edges lead to it in the whole graph.")
+    outputs: int = strawberry.field(description="How many edges lead from it in the whole graph.")
 
 
 @strawberry.type(description="Records pass from one object to another.")
@@ -253,6 +256,11 @@ class QueryRoot:
 
 def lineage_of(found: graph.Lineage) -> Lineage:
     """A graph as clients see it."""
-    nodes = [LineageNode(id=n.id, kind=n.kind, name=n.name, state=n.state) for n in found.nodes]
+    nodes = [
+        LineageNode(
+            id=n.id, kind=n.kind, name=n.name, state=n.state, lag=n.lag, inputs=n.inputs, outputs=n.outputs
+        )
+        for n in found.nodes
+    ]
     edges = [LineageEdge(from_=e.source, to=e.target, query=e.query) for e in found.edges]
     return Lineage(nodes=nodes, edges=edges)

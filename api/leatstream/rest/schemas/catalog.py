@@ -8,7 +8,7 @@ from pydantic import Field
 
 from leatstream.rest.schemas.base import View
 from leatstream.services.export.script import Export
-from leatstream.services.lineage.graph import Lineage
+from leatstream.services.lineage.graph import Lineage, Node
 
 
 class ExportedFileView(View):
@@ -43,6 +43,16 @@ class LineageNode(View):
     kind: Literal["store", "entity", "relation", "query"] = Field(description="Kind of the object.")
     name: str = Field(description="Name as SQL writes it; of an entity `store/entity`.")
     state: str | None = Field(None, description="State of a store or of a query's job.")
+    lag: int | None = Field(
+        None, description="Records that a query has not read yet; null where no source of it reports that."
+    )
+    inputs: int = Field(description="How many edges lead to it, those outside this answer too.")
+    outputs: int = Field(description="How many edges lead from it, those outside this answer too.")
+
+    @classmethod
+    def from_domain(cls, item: Node) -> LineageNode:
+        """The answer for a node."""
+        return cls(**{name: getattr(item, name) for name in LineageNode.model_fields})
 
 
 class LineageEdge(View):
@@ -62,7 +72,7 @@ class LineageView(View):
     @classmethod
     def from_domain(cls, item: Lineage) -> LineageView:
         """The answer for a graph."""
-        nodes = [LineageNode(id=n.id, kind=n.kind, name=n.name, state=n.state) for n in item.nodes]  # type: ignore[arg-type]
+        nodes = [LineageNode.from_domain(one) for one in item.nodes]
         edges = [
             LineageEdge.model_validate({"from": e.source, "to": e.target, "query": e.query})
             for e in item.edges

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from leatstream.errors import ambiguous, not_found
 from leatstream.model.names import quote
@@ -26,12 +27,17 @@ class Node:
         kind: one of ``KINDS``.
         name: as SQL writes it; of an entity ``store/entity``.
         state: of a store or of a query's job; else None.
+        lag: records that a query has not read yet; None where no source of it reports that.
+        inputs, outputs: how many edges lead to it and from it in the whole graph.
     """
 
     id: str
     kind: str
     name: str
     state: str | None = None
+    lag: int | None = None
+    inputs: int = 0
+    outputs: int = 0
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -87,7 +93,7 @@ def _graph(env: Environment, who: Principal) -> Lineage:
     nodes = [
         *(_node("store", quote(s.name), s.state.value) for s in shown_stores),
         *(_node("relation", str(r.fqn)) for r in shown_relations),
-        *(_node("query", quote(q.name), q.status.state.value) for q in shown_queries),
+        *(_query_node(q) for q in shown_queries),
     ]
     edges = [edge for q in shown_queries for edge in _of_query(q)]
     written = {q.sink for q in shown_queries}
@@ -102,11 +108,19 @@ def _graph(env: Environment, who: Principal) -> Lineage:
             edges.append(Edge(*(ends if made else ends[::-1])))
     there = {node.id for node in nodes}
     kept = {edge for edge in edges if edge.source in there and edge.target in there}
-    return Lineage(tuple(sorted(dict.fromkeys(nodes), key=_place)), tuple(sorted(kept, key=_ends)))
+    into, out = Counter(edge.target for edge in kept), Counter(edge.source for edge in kept)
+    counted = (replace(node, inputs=into[node.id], outputs=out[node.id]) for node in dict.fromkeys(nodes))
+    return Lineage(tuple(sorted(counted, key=_place)), tuple(sorted(kept, key=_ends)))
 
 
 def _node(kind: str, name: str, state: str | None = None) -> Node:
     return Node(f"{kind}:{name}", kind, name, state)
+
+
+def _query_node(query: Query) -> Node:
+    lags = [one["lag"] for one in query.status.metrics.get("sources") or () if one.get("lag") is not None]
+    lag = sum(lags) if lags else None
+    return replace(_node("query", quote(query.name), query.status.state.value), lag=lag)
 
 
 def _of_query(query: Query) -> Iterable[Edge]:

@@ -1,0 +1,159 @@
+import { quoted } from "../api/names";
+import type { Forms } from "../parts/AsCode";
+import { type GrantView, plural, queryOf } from "./privileges";
+
+const text = (value: string): string => `'${value.replaceAll("'", "''")}'`;
+const shell = (value: string): string => `'${value.replaceAll("'", `'\\''`)}'`;
+const hclText = (value: string): string =>
+  `"${value.replace(/[\\"]/g, "\\$&").replaceAll("\n", "\\n").replaceAll("${", "$${").replaceAll("%{", "%%{")}"`;
+
+/** A Terraform resource; members without a value are left out. */
+function resource(
+  kind: string,
+  label: string,
+  members: Record<string, string | number | boolean | null | undefined>,
+): string {
+  const given = Object.entries(members).filter(([, value]) => value !== null && value !== undefined && value !== "");
+  const width = Math.max(...given.map(([name]) => name.length));
+  const lines = given.map(
+    ([name, value]) => `  ${name.padEnd(width)} = ${typeof value === "string" ? hclText(value) : value}`,
+  );
+  const id = label.replace(/[^A-Za-z0-9_-]+/g, "_").replace(/^(?=[^A-Za-z_])/, "_");
+  return `resource "leatstream_${kind}" "${id}" {\n${lines.join("\n")}\n}`;
+}
+
+/** A request as a command; the token is in a file, as in docs/rest.md. */
+export function curl(method: string, path: string, body?: unknown): string {
+  const verb = method === "GET" ? "" : ` -X ${method}`;
+  // In double quotes, so that the shell fills in URL: what the path holds must mean nothing there.
+  const address = `"$URL${path.replace(/[\\"$`]/g, "\\$&")}"`;
+  const json = body === undefined ? "" : ` \\\n  --json ${shell(JSON.stringify(body))}`;
+  return `curl --fail-with-body -H @auth.header${verb} ${address}${json}`;
+}
+
+const segment = (name: string): string => encodeURIComponent(quoted(name));
+export const rolePath = (role: string): string => `/v1/roles/${segment(role)}`;
+export const tokenPath = (token: string): string => `/v1/tokens/${segment(token)}`;
+
+export type NewRole = { name: string; comment: string; inherits: string[] };
+
+export function roleForms({ name, comment, inherits }: NewRole): Forms {
+  const inherited = inherits.map((one) => `GRANT ROLE ${quoted(one)} TO ROLE ${quoted(name)};`);
+  const list = inherits.map((one) => hclText(one)).join(", ");
+  const hcl = resource("role", name, { name, comment });
+  return {
+    sql: [`CREATE ROLE ${quoted(name)}${comment ? ` COMMENT ${text(comment)}` : ""};`, ...inherited].join("\n"),
+    terraform: list ? hcl.replace(/\n}$/, `\n  inherits = [${list}]\n}`) : hcl,
+    curl: curl("PUT", rolePath(name), { comment: comment || null, inherits: inherits.length > 0 ? inherits : null }),
+  };
+}
+
+/** The object of a grant in SQL. */
+function sqlTarget(grant: GrantView): string {
+  if (grant.on === "organization") return "ORGANIZATION";
+  if (grant.name) {
+    const entities = grant.entities ? ` ENTITIES ${text(grant.entities)}` : "";
+    return `${grant.on.toUpperCase()} ${grant.name}${entities}`;
+  }
+  const place = grant.in_schema
+    ? ` IN SCHEMA ${grant.in_schema}`
+    : grant.in_database
+      ? ` IN DATABASE ${grant.in_database}`
+      : "";
+  return `ALL ${plural(grant.on).toUpperCase()}${place}`;
+}
+
+/** The path of one grant, which names what it is on in its query. */
+export function grantPath(role: string, grant: GrantView): string {
+  const query = new URLSearchParams(queryOf(grant));
+  const more = query.size > 0 ? `?${query}` : "";
+  return `${rolePath(role)}/grants/${grant.privilege}/${grant.on}${more}`;
+}
+
+export function grantForms(role: string, grant: GrantView): Forms {
+  const { privilege, on, name, in_database, in_schema, entities, grant_option } = grant;
+  const members = { role, privilege, on, name, in_database, in_schema, entities, grant_option: grant_option || null };
+  const option = grant_option ? " WITH GRANT OPTION" : "";
+  const label = [role, privilege, name ?? in_schema ?? in_database ?? on].join("_");
+  return {
+    sql: `GRANT ${privilege.toUpperCase()} ON ${sqlTarget(grant)} TO ROLE ${quoted(role)}${option};`,
+    terraform: resource("grant", label, members),
+    curl: curl("PUT", grantPath(role, grant), grant_option ? { grant_option: true } : {}),
+  };
+}
+
+export function revokeForms(role: string, grant: GrantView): Forms {
+  return {
+    sql: `REVOKE ${grant.privilege.toUpperCase()} ON ${sqlTarget(grant)} FROM ROLE ${quoted(role)};`,
+    curl: curl("DELETE", grantPath(role, grant)),
+  };
+}
+
+export type MemberKind = "role" | "user" | "service_account";
+export type Member = { kind: MemberKind; name: string };
+
+export function memberPath(role: string, { kind, name }: Member): string {
+  return `${rolePath(role)}/members/${kind}/${segment(name)}`;
+}
+
+export function memberForms(role: string, member: Member): Forms {
+  const { kind, name } = member;
+  return {
+    sql: `GRANT ROLE ${quoted(role)} TO ${kind.toUpperCase()} ${quoted(name)};`,
+    terraform: resource("role_membership", `${role}_${name}`, { role, member_kind: kind, member: name }),
+    curl: curl("PUT", memberPath(role, member), {}),
+  };
+}
+
+export function removalForms(role: string, member: Member): Forms {
+  return {
+    sql: `REVOKE ROLE ${quoted(role)} FROM ${member.kind.toUpperCase()} ${quoted(member.name)};`,
+    curl: curl("DELETE", memberPath(role, member)),
+  };
+}
+
+export type NewToken = {
+  name: string;
+  account: string;
+  role: string;
+  scope: "read" | "write" | "admin";
+  days: number;
+  comment: string;
+};
+
+/** The members of a token that were given, as the API has them. */
+export function tokenBody({ account, role, scope, days, comment }: NewToken): Record<string, string | number> {
+  const given = { account, role, scope, lifetime_days: days, comment };
+  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== ""));
+}
+
+export function tokenForms(token: NewToken): Forms {
+  const { name, account, role, scope, days, comment } = token;
+  const properties = [
+    account && `'account' = ${text(account)}`,
+    role && `'role' = ${text(role)}`,
+    `'scope' = '${scope}'`,
+    `'lifetime.days' = ${days}`,
+  ].filter(Boolean);
+  const note = comment ? ` COMMENT ${text(comment)}` : "";
+  const flags = [
+    account && ` --account ${shell(account)}`,
+    role && ` --role ${shell(role)}`,
+    ` --scope ${scope} --days ${days}`,
+    comment && ` --comment ${shell(comment)}`,
+  ].filter(Boolean);
+  return {
+    sql: `CREATE API_TOKEN ${quoted(name)}${note} WITH (${properties.join(", ")});`,
+    terraform: resource("token", name, { name, account, role, token_scope: scope, lifetime_days: days, comment }),
+    curl: curl("POST", tokenPath(name), tokenBody(token)),
+    leat: `leat api-token create ${shell(quoted(name))}${flags.join("")}`,
+  };
+}
+
+export function revocationForms(name: string): Forms {
+  return {
+    sql: `DROP API_TOKEN ${quoted(name)};`,
+    curl: curl("DELETE", tokenPath(name)),
+    leat: `leat api-token delete ${shell(quoted(name))}`,
+  };
+}

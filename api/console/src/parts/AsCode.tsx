@@ -1,0 +1,79 @@
+import { Box, Group, SegmentedControl, Stack, Text } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { type ReactNode, useState } from "react";
+import { api, dataOf } from "../api/client";
+import { Copy } from "./Copy";
+import { Source } from "./Page";
+import { Problem } from "./Problem";
+import { Waiting } from "./Rows";
+
+/** One thing in the languages that can say it. */
+export type Forms = { sql?: string; terraform?: string; curl?: string; leat?: string };
+const NAMES = { sql: "SQL", terraform: "Terraform", curl: "curl", leat: "leat" } as const;
+type Language = keyof Forms;
+
+/** What a form would do, or what is shown, as code to copy. */
+export function AsCode({ forms }: { forms: Forms }): ReactNode {
+  const languages = (Object.keys(NAMES) as Language[]).filter((one) => forms[one] !== undefined);
+  const [wanted, choose] = useState<Language>("sql");
+  const language = languages.includes(wanted) ? wanted : (languages[0] ?? "sql");
+  return (
+    <Shown languages={languages} language={language} choose={choose} text={forms[language] ?? ""}>
+      <Source text={forms[language] ?? ""} label={`As ${NAMES[language]}`} />
+    </Shown>
+  );
+}
+
+type ShownProps = {
+  languages: readonly Language[];
+  language: Language;
+  choose: (language: Language) => void;
+  text: string;
+  children: ReactNode;
+};
+
+function Shown({ languages, language, choose, text, children }: ShownProps): ReactNode {
+  return (
+    <Stack gap={6}>
+      <Group justify="space-between" gap="xs">
+        <SegmentedControl
+          size="xs"
+          aria-label="As code"
+          data={languages.map((value) => ({ value, label: NAMES[value] }))}
+          value={language}
+          onChange={(value) => choose(value as Language)}
+        />
+        {text !== "" && <Copy text={text} />}
+      </Group>
+      <Box>{children}</Box>
+    </Stack>
+  );
+}
+
+/** An object of the catalog as the server exports it; `name` has its kind before it, such as `role:web`. */
+export function ExportedCode({ name, curl }: { name: string; curl: string }): ReactNode {
+  const [language, choose] = useState<Language>("sql");
+  const format = language === "terraform" ? "hcl" : "sql";
+  const found = useQuery({
+    queryKey: ["export", name, format],
+    queryFn: () => dataOf(api.GET("/v1/catalog:export", { params: { query: { format, name: [name] } } })),
+    enabled: language === "sql" || language === "terraform",
+  });
+  const leat = `leat export -o copy '${name.replaceAll("'", `'\\''`)}'`;
+  const fixed: Forms = { curl, leat };
+  const text = fixed[language] ?? (found.data?.files ?? []).map(({ content }) => content.trim()).join("\n\n");
+  return (
+    <Shown languages={["sql", "terraform", "curl", "leat"]} language={language} choose={choose} text={text}>
+      {fixed[language] === undefined && found.error && (
+        <Problem error={found.error} retry={() => void found.refetch()} />
+      )}
+      {fixed[language] === undefined && found.isPending && <Waiting />}
+      {text !== "" && <Source text={text} label={`Exported as ${NAMES[language]}`} />}
+      {found.data?.notes.map((note) => (
+        <Text key={note} size="xs" c="dimmed">
+          {note}
+        </Text>
+      ))}
+    </Shown>
+  );
+}

@@ -1,0 +1,26 @@
+import { TextInput } from "@mantine/core";
+import { useDebouncedCallback } from "@mantine/hooks";
+import { type ReactNode, useEffect, useState } from "react";
+
+type Props = { label: string; value: string | undefined; change: (value: string | undefined) => void };
+
+/** A field whose text is asked for when the person pauses: each letter alone would be a request. */
+export function Filter({ label, value, change }: Props): ReactNode {
+  const [text, setText] = useState(value ?? "");
+  const later = useDebouncedCallback((wanted: string) => change(wanted.trim() || undefined), 300);
+  // Back and forward change the address, and so the text.
+  useEffect(() => setText((old) => (old.trim() === (value ?? "") ? old : (value ?? ""))), [value]);
+  return (
+    <TextInput
+      aria-label={label}
+      placeholder={label}
+      w={260}
+      maw="100%"
+      value={text}
+      onChange={(event) => {
+        setText(event.currentTarget.value);
+        later(event.currentTarget.value);
+      }}
+    />
+  );
+}

@@ -1,1 +1,0 @@
-import{et as e,it as t,q as n}from"./link-Cill29T7.js";import{d as r}from"./index-CPivYER4.js";var i=t(),a=n(t=>{let n=e([`Input`,`InputWrapper`,`TextInput`],null,t);return(0,i.jsx)(r,{component:`input`,...n,__staticSelector:`TextInput`})});a.classes=r.classes,a.displayName=`@mantine/core/TextInput`;export{a as t};

@@ -1,0 +1,1 @@
+var e=/^[a-z_][a-z0-9_$]*$/;function t(t){return e.test(t)?t:`"${t.replaceAll(`"`,`""`)}"`}function n(e){let[t=``]=/^(?:"(?:[^"]|"")+"|[^/]*)/.exec(e)??[];return{store:t,entity:e.slice(t.length+1)}}function r(e){return e.replace(/^[^."]+\.[^."]+\./,``)}export{t as n,r,n as t};
