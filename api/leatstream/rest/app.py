@@ -7,16 +7,15 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
 
 from anyio import CapacityLimiter, to_thread
-from fastapi import APIRouter, Depends, FastAPI
-from fastapi.routing import APIRoute
+from fastapi import APIRouter, FastAPI
 
 from leatstream import __version__
 from leatstream.rest import console, openapi, problem
-from leatstream.rest.deps import refuse_unknown_parameters
 from leatstream.rest.gate import Gate
 from leatstream.rest.graphql import routes as graphql
 from leatstream.rest.loads import Load, Loads
 from leatstream.rest.metrics import RequestTimes
+from leatstream.rest.routers import operation_id, serve
 from leatstream.rest.routes import (
     access,
     applications,
@@ -87,10 +86,6 @@ ROUTERS: tuple[APIRouter, ...] = tuple(
 )
 
 
-def _operation_id(route: APIRoute) -> str:
-    return route.name
-
-
 def create_app(env: Environment, *, lifespan: Lifespan | None = None) -> FastAPI:
     """Make the application.
 
@@ -115,7 +110,7 @@ def create_app(env: Environment, *, lifespan: Lifespan | None = None) -> FastAPI
         redirect_slashes=False,
         docs_url=None,
         redoc_url=None,
-        generate_unique_id_function=_operation_id,
+        generate_unique_id_function=operation_id,
         separate_input_output_schemas=False,
         **openapi.ABOUT,
     )
@@ -127,7 +122,7 @@ def create_app(env: Environment, *, lifespan: Lifespan | None = None) -> FastAPI
     app.state.issuer_threads = CapacityLimiter(ISSUER_THREADS)
     routes: list[Any] = []
     for router in ROUTERS:
-        app.include_router(router, dependencies=[Depends(refuse_unknown_parameters)])
+        serve(app, router)
         routes.extend(router.routes)
     routes.extend(graphql.install(app))
     routes.extend(console.install(app))

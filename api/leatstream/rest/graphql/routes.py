@@ -6,17 +6,17 @@ from types import ModuleType
 from typing import Annotated, Any
 
 from anyio import to_thread
-from fastapi import APIRouter, Depends, FastAPI, Header, Request, Response, WebSocket
+from fastapi import FastAPI, Header, Request, Response, WebSocket
 from fastapi.responses import StreamingResponse
 from pydantic import Field
 
-from leatstream.rest.deps import refuse_unknown_parameters
 from leatstream.rest.loads import slow
+from leatstream.rest.routers import api_router, serve
 from leatstream.rest.schemas.base import Body
 from leatstream.rest.streams import EVENTS
 
 PATH = "/graphql"
-router = APIRouter()
+router = api_router()
 
 
 class GraphqlBody(Body):
@@ -70,6 +70,6 @@ def _running() -> ModuleType:
 
 def install(app: FastAPI) -> list[Any]:
     """Add ``/graphql`` to the application; returns its routes."""
-    app.include_router(router, dependencies=[Depends(refuse_unknown_parameters)])
+    serve(app, router)
     app.add_api_websocket_route(PATH, _follow)
     return list(router.routes)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Response
+from fastapi import Query, Response
 
 from leatstream.errors import CatalogError, RequestError, not_found
 from leatstream.model.access import ORGANIZATION, AccountKind
@@ -23,6 +23,7 @@ from leatstream.rest.deps import (
     location,
     only,
 )
+from leatstream.rest.routers import api_router
 from leatstream.rest.schemas.access import (
     AuditEventList,
     AuditEventView,
@@ -50,7 +51,7 @@ from leatstream.rest.schemas.accounts import (
 from leatstream.services.environment import Environment, Precondition, Principal
 from leatstream.services.nouns import accounts, audit, grants, ownership, roles, tokens
 
-router = APIRouter(prefix="/v1", tags=["access"])
+router = api_router(prefix="/v1", tags=["access"])
 
 
 @router.get("/roles", responses=LISTING)

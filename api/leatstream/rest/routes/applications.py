@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Response
+from fastapi import Query, Response
 
 from leatstream.model.names import quote
 from leatstream.model.objects import QueryState
@@ -25,6 +25,7 @@ from leatstream.rest.deps import (
 )
 from leatstream.rest.loads import slow
 from leatstream.rest.problem import about_sql
+from leatstream.rest.routers import api_router
 from leatstream.rest.routes.queries import Tail
 from leatstream.rest.schemas.applications import ApplicationBody, ApplicationList, ApplicationView
 from leatstream.rest.schemas.queries import QueryLogs
@@ -34,7 +35,7 @@ from leatstream.services.applications import removal
 from leatstream.services.environment import Environment
 from leatstream.services.nouns.ownership import put_owned
 
-router = APIRouter(prefix="/v1", tags=["applications"])
+router = api_router(prefix="/v1", tags=["applications"])
 
 OnlyFailed = Annotated[bool, Query(description="Leave those alone that have not failed.")]
 

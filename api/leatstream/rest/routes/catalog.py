@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 
 from leatstream.rest.answers import LISTING
 from leatstream.rest.deps import Caller, Env
+from leatstream.rest.routers import api_router
 from leatstream.rest.schemas.catalog import ExportView
 from leatstream.rest.terraform_export import terraform_configuration
 from leatstream.services.export.script import sql_script
 from leatstream.services.export.selection import export
 
-router = APIRouter(prefix="/v1", tags=["catalog"])
+router = api_router(prefix="/v1", tags=["catalog"])
 
 _Name = Annotated[str, Query(min_length=1, max_length=800)]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from fastapi import APIRouter, Response
+from fastapi import Response
 
 from leatstream.model.names import quote
 from leatstream.model.objects import Database
@@ -22,12 +22,13 @@ from leatstream.rest.deps import (
     location,
     only,
 )
+from leatstream.rest.routers import api_router
 from leatstream.rest.schemas.databases import DatabaseBody, DatabaseCreation, DatabaseList, DatabaseView
 from leatstream.services.environment import Stored
 from leatstream.services.nouns import databases as service
 from leatstream.services.nouns.ownership import put_owned
 
-router = APIRouter(prefix="/v1", tags=["databases"])
+router = api_router(prefix="/v1", tags=["databases"])
 
 
 def _answer(stored: Stored[Database], response: Response) -> DatabaseView:

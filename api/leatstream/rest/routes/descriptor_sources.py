@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Response
+from fastapi import Response
 
 from leatstream.model.names import quote
 from leatstream.rest import etag
@@ -19,6 +19,7 @@ from leatstream.rest.deps import (
     location,
     only,
 )
+from leatstream.rest.routers import api_router
 from leatstream.rest.schemas.registered import (
     DescriptorSourceBody,
     DescriptorSourceList,
@@ -27,7 +28,7 @@ from leatstream.rest.schemas.registered import (
 from leatstream.services.nouns import descriptor_sources as service
 from leatstream.services.nouns.ownership import put_owned
 
-router = APIRouter(prefix="/v1", tags=["descriptor-sources"])
+router = api_router(prefix="/v1", tags=["descriptor-sources"])
 
 
 @router.get("/descriptor-sources", responses=LISTING)

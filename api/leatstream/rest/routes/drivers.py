@@ -9,16 +9,17 @@ from dataclasses import dataclass
 from typing import Annotated, Any, TypeVar
 
 from anyio import CapacityLimiter, to_thread
-from fastapi import APIRouter, Depends, Path, Request
+from fastapi import Depends, Path, Request
 from pydantic import BaseModel
 
 from leatstream.rest.deps import ID_PATTERN, DriverToken, Env
+from leatstream.rest.routers import api_router
 from leatstream.rest.schemas.driver_reports import Analysis, Beat, Poll, Rows, SecretsWanted, SourcesWanted
 from leatstream.services import driver_calls as service
 from leatstream.services.environment import Environment
 from leatstream.services.selects import interactive
 
-router = APIRouter(prefix="/v1/drivers/{driver}", include_in_schema=False)
+router = api_router(prefix="/v1/drivers/{driver}", include_in_schema=False)
 
 DriverPath = Annotated[str, Path(min_length=1, max_length=100, pattern=ID_PATTERN)]
 T = TypeVar("T")

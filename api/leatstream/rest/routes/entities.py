@@ -6,7 +6,7 @@ from functools import partial
 from typing import Annotated, Any, Literal
 
 from anyio import to_thread
-from fastapi import APIRouter, Header, Query, Response
+from fastapi import Header, Query, Response
 from fastapi.responses import StreamingResponse
 
 from leatstream.errors import CatalogError, StoreError
@@ -27,11 +27,12 @@ from leatstream.rest.deps import (
     seconds,
 )
 from leatstream.rest.loads import hold, slow
+from leatstream.rest.routers import api_router
 from leatstream.rest.schemas.entities import EntityBody, EntityList, EntityView, RecordView
 from leatstream.services.environment import Environment, Principal
 from leatstream.services.relations import entities as service
 
-router = APIRouter(prefix="/v1/stores/{store}", tags=["entities"])
+router = api_router(prefix="/v1/stores/{store}", tags=["entities"])
 
 _RECORDS: dict[int | str, dict[str, Any]] = {
     200: {

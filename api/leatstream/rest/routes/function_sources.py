@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Response
+from fastapi import Response
 
 from leatstream.model.functions import FunctionSource
 from leatstream.model.names import quote
@@ -20,6 +20,7 @@ from leatstream.rest.deps import (
     location,
     only,
 )
+from leatstream.rest.routers import api_router
 from leatstream.rest.schemas.functions import (
     FunctionSourceBody,
     FunctionSourceCreation,
@@ -31,7 +32,7 @@ from leatstream.services.functions import catalog as service
 from leatstream.services.nouns.ownership import put_owned
 from leatstream.services.queries.restart_callers import restart_callers
 
-router = APIRouter(prefix="/v1", tags=["function-sources"])
+router = api_router(prefix="/v1", tags=["function-sources"])
 _NEW = Precondition(must_be_new=True)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Response
+from fastapi import Response
 
 from leatstream.model.functions import UserFunction
 from leatstream.model.names import quote
@@ -20,12 +20,13 @@ from leatstream.rest.deps import (
     location,
     only,
 )
+from leatstream.rest.routers import api_router
 from leatstream.rest.schemas.functions import FunctionBody, FunctionCreation, FunctionList, FunctionView
 from leatstream.services.environment import Precondition, Stored
 from leatstream.services.functions import catalog as service
 from leatstream.services.nouns.ownership import put_owned
 
-router = APIRouter(prefix="/v1", tags=["functions"])
+router = api_router(prefix="/v1", tags=["functions"])
 _NEW = Precondition(must_be_new=True)
 
 

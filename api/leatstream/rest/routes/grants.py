@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Path, Query, Response
+from fastapi import Depends, Path, Query, Response
 from fastapi.exceptions import RequestValidationError
 from pydantic import ValidationError
 
 from leatstream.model.access import Grant, Privilege
 from leatstream.rest.answers import DELETING, READING, WRITING
 from leatstream.rest.deps import Caller, Env, MustBeNew, NamePath
+from leatstream.rest.routers import api_router
 from leatstream.rest.schemas.access import GrantBody, Kind
 from leatstream.rest.schemas.grants import (
     MemberKind,
@@ -22,7 +23,7 @@ from leatstream.rest.schemas.grants import (
 from leatstream.services.environment import Precondition
 from leatstream.services.nouns import grants, memberships, roles
 
-router = APIRouter(prefix="/v1", tags=["access"])
+router = api_router(prefix="/v1", tags=["access"])
 
 _Text = Annotated[str | None, Query(min_length=1, max_length=800, pattern=r"^[^\x00-\x1f\x7f]+$")]
 _GRANT = "/roles/{role}/grants/{privilege}/{on}"

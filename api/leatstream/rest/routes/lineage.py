@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 
 from leatstream.rest.answers import LISTING
 from leatstream.rest.deps import Caller, Env
+from leatstream.rest.routers import api_router
 from leatstream.rest.schemas.catalog import LineageView
 from leatstream.services.lineage.graph import lineage
 
-router = APIRouter(prefix="/v1", tags=["catalog"])
+router = api_router(prefix="/v1", tags=["catalog"])
 
 
 @router.get("/lineage", responses=LISTING)

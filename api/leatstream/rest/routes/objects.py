@@ -7,13 +7,13 @@ from collections.abc import Callable
 from typing import Any
 from urllib.parse import unquote
 
-from fastapi import APIRouter
 from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, ValidationError
 
 from leatstream.errors import RequestError, sentence
 from leatstream.rest.answers import WRITING_STORE
 from leatstream.rest.deps import Caller, Env, read_entity, read_fqn, read_name
+from leatstream.rest.routers import api_router
 from leatstream.rest.schemas.entities import EntityBody
 from leatstream.rest.schemas.functions import FunctionBody, FunctionSourceBody
 from leatstream.rest.schemas.objects import ObjectValidationAnswer, ObjectValidationBody
@@ -25,7 +25,7 @@ from leatstream.services.queries.restart_callers import callers_of_source
 from leatstream.services.relations import entities, relations
 from leatstream.services.statements.object_dry_run import check_put
 
-router = APIRouter(prefix="/v1", tags=["statements"])
+router = api_router(prefix="/v1", tags=["statements"])
 
 _Put = Callable[[Environment, Principal], None]
 

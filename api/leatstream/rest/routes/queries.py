@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Annotated, Any
 
 from anyio import to_thread
-from fastapi import APIRouter, Query, Response
+from fastapi import Query, Response
 from fastapi.responses import StreamingResponse
 
 from leatstream.errors import RequestError
@@ -33,6 +33,7 @@ from leatstream.rest.deps import (
 from leatstream.rest.loads import hold, slow
 from leatstream.rest.log_lines import follow_lines
 from leatstream.rest.problem import about_sql
+from leatstream.rest.routers import api_router
 from leatstream.rest.schemas.queries import (
     QueryBody,
     QueryEvents,
@@ -64,7 +65,7 @@ from leatstream.services.queries.replace import blue_green
 from leatstream.services.queries.restart_failed import restart_failed
 from leatstream.sql.canonical import canonical
 
-router = APIRouter(prefix="/v1", tags=["queries"])
+router = api_router(prefix="/v1", tags=["queries"])
 
 _spelled = lru_cache(maxsize=4096)(canonical)
 

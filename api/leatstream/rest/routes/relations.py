@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Response
+from fastapi import Query, Response
 
 from leatstream.model.objects import RelationKind
 from leatstream.rest import etag
@@ -24,11 +24,12 @@ from leatstream.rest.deps import (
     read_fqn,
 )
 from leatstream.rest.loads import slow
+from leatstream.rest.routers import api_router
 from leatstream.rest.schemas.relations import RelationBody, RelationList, RelationView
 from leatstream.services.nouns.ownership import put_owned
 from leatstream.services.relations import relations as service
 
-router = APIRouter(prefix="/v1", tags=["relations"])
+router = api_router(prefix="/v1", tags=["relations"])
 
 
 @router.get("/relations", responses=LISTING)

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Response
+from fastapi import Query, Response
 
 from leatstream.model.registered import SavepointState
 from leatstream.rest import etag
 from leatstream.rest.answers import DELETING, LISTING, READING, WRITING_STORE
 from leatstream.rest.deps import Caller, Env, NamePart, NamePath, PageSize, PageToken, PreMatch, only
+from leatstream.rest.routers import api_router
 from leatstream.rest.schemas.savepoints import SavepointBody, SavepointList, SavepointView
 from leatstream.services.queries.checkpoints import savepoints as service
 
-router = APIRouter(prefix="/v1", tags=["savepoints"])
+router = api_router(prefix="/v1", tags=["savepoints"])
 
 
 @router.post("/queries/{query}:savepoint", status_code=202, responses=WRITING_STORE)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Response
+from fastapi import Response
 
 from leatstream.model.names import quote
 from leatstream.rest import etag
@@ -20,6 +20,7 @@ from leatstream.rest.deps import (
     only,
 )
 from leatstream.rest.loads import slow
+from leatstream.rest.routers import api_router
 from leatstream.rest.schemas.registered import (
     RegistryStatusView,
     SchemaRegistryBody,
@@ -29,7 +30,7 @@ from leatstream.rest.schemas.registered import (
 from leatstream.services.nouns import schema_registries as service
 from leatstream.services.nouns.ownership import put_owned
 
-router = APIRouter(prefix="/v1", tags=["schema-registries"])
+router = api_router(prefix="/v1", tags=["schema-registries"])
 
 
 @router.get("/schema-registries", responses=LISTING)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Response
+from fastapi import Response
 
 from leatstream.model.names import quote
 from leatstream.rest import etag
@@ -19,11 +19,12 @@ from leatstream.rest.deps import (
     location,
     only,
 )
+from leatstream.rest.routers import api_router
 from leatstream.rest.schemas.databases import SchemaBody, SchemaList, SchemaView
 from leatstream.services.nouns import schemas as service
 from leatstream.services.nouns.ownership import put_owned
 
-router = APIRouter(prefix="/v1/databases/{database}", tags=["schemas"])
+router = api_router(prefix="/v1/databases/{database}", tags=["schemas"])
 
 
 @router.get("/schemas", responses=LISTING)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Response
+from fastapi import Response
 
 from leatstream.model.names import quote
 from leatstream.rest import etag
@@ -20,11 +20,12 @@ from leatstream.rest.deps import (
     only,
 )
 from leatstream.rest.loads import slow
+from leatstream.rest.routers import api_router
 from leatstream.rest.schemas.registered import SecretBody, SecretList, SecretView
 from leatstream.services.nouns import named_secrets as service
 from leatstream.services.nouns.ownership import put_owned
 
-router = APIRouter(prefix="/v1", tags=["secrets"])
+router = api_router(prefix="/v1", tags=["secrets"])
 
 
 @router.get("/secrets", responses=LISTING)

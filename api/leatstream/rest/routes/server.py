@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from anyio import to_thread
-from fastapi import APIRouter, Path, Request, Response
+from fastapi import Path, Request, Response
 from fastapi.responses import PlainTextResponse
 
 from leatstream.errors import FAMILIES, CatalogError
@@ -14,6 +14,7 @@ from leatstream.rest import metrics
 from leatstream.rest.answers import READING, problems
 from leatstream.rest.deps import Caller, Env
 from leatstream.rest.problem import HTTP_FAULTS
+from leatstream.rest.routers import api_router
 from leatstream.rest.schemas.server import (
     CapabilitiesView,
     CapabilityMatrix,
@@ -25,7 +26,7 @@ from leatstream.rest.schemas.server import (
 from leatstream.services.environment.authorization import require
 from leatstream.services.nouns import server as service
 
-router = APIRouter(tags=["server"])
+router = api_router(tags=["server"])
 
 
 @router.get("/v1/server", responses=problems())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Header, Path, Query, Response
+from fastapi import Header, Path, Query, Response
 from fastapi.responses import StreamingResponse
 from starlette.concurrency import run_in_threadpool
 
@@ -14,6 +14,7 @@ from leatstream.rest.answers import READING, WRITING_STORE
 from leatstream.rest.deps import DURATION_PATTERN, ID_PATTERN, Caller, Env, seconds
 from leatstream.rest.loads import hold, slow
 from leatstream.rest.problem import about_sql
+from leatstream.rest.routers import api_router
 from leatstream.rest.schemas.statements import (
     ContextView,
     RowView,
@@ -28,7 +29,7 @@ from leatstream.services.selects import interactive
 from leatstream.services.statements import dry_run as validation
 from leatstream.services.statements import execution as statements
 
-router = APIRouter(prefix="/v1", tags=["statements"])
+router = api_router(prefix="/v1", tags=["statements"])
 
 _LONGEST_WAIT = 60.0
 

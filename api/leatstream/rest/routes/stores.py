@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Response
+from fastapi import Query, Response
 
 from leatstream.model.names import quote
 from leatstream.model.objects import StoreState
@@ -23,11 +23,12 @@ from leatstream.rest.deps import (
     only,
 )
 from leatstream.rest.loads import slow
+from leatstream.rest.routers import api_router
 from leatstream.rest.schemas.stores import StoreBody, StoreList, StoreView
 from leatstream.services.nouns import stores as service
 from leatstream.services.nouns.ownership import put_owned
 
-router = APIRouter(prefix="/v1", tags=["stores"])
+router = api_router(prefix="/v1", tags=["stores"])
 
 
 @router.get("/stores", responses=LISTING)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from functools import cache
 
-from fastapi import APIRouter
-
 from leatstream.rest.answers import problems
 from leatstream.rest.deps import Caller
+from leatstream.rest.routers import api_router
 from leatstream.rest.schemas.vocabulary import VocabularyView
 from leatstream.services.statements.vocabulary import read_vocabulary
 
-router = APIRouter(prefix="/v1", tags=["statements"])
+router = api_router(prefix="/v1", tags=["statements"])
 
 
 @router.get("/sql/vocabulary", responses=problems())
