@@ -25,8 +25,10 @@ from leatstream.cli import (
     project,
     queries,
     records,
+    roles,
     server,
     sql,
+    stores,
     terraform,
     words,
 )
@@ -87,6 +89,7 @@ app.command()(embedded.demo)
 app.command()(embedded.openapi)
 app.command()(project.init)
 app.command("open")(server.open_console)
+app.command("server")(server.show_server)
 app.command()(server.capabilities)
 app.command()(sql.sql)
 app.command("print")(records.print_records)
@@ -94,12 +97,21 @@ app.command()(graphql.graphql)
 app.command()(export.export)
 app.command()(lineage.lineage)
 app.command()(words.vocabulary)
+# Nouns that have commands besides those of every noun.
+_WITH_MORE = {
+    "store": stores.app,
+    "query": queries.app,
+    "application": applications.app,
+    "role": roles.app,
+    "user": roles.account_app("user"),
+    "service-account": roles.account_app("service-account"),
+    "api-token": access.app,
+}
 for _noun in NOUNS:
-    if _noun.name not in ("query", "application", "api-token"):
+    if _noun.name not in _WITH_MORE:
         app.add_typer(make_app(_noun), name=_noun.name)
-app.add_typer(queries.app, name="query")
-app.add_typer(applications.app, name="application")
-app.add_typer(access.app, name="api-token")
+for _name, _app in _WITH_MORE.items():
+    app.add_typer(_app, name=_name)
 app.command()(login.login)
 app.command()(login.logout)
 app.command()(access.whoami)

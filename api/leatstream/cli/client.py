@@ -92,6 +92,7 @@ class Client:
         params: Mapping[str, Any] | None = None,
         body: Any = None,
         content_type: str = "application/json",
+        headers: Mapping[str, str] | None = None,
     ) -> Any:
         """Send a request and return the answer's JSON; None for an empty answer.
 
@@ -104,16 +105,17 @@ class Client:
             params: of the query; those that are None are left out.
             body: sent as JSON.
             content_type: of the body.
+            headers: besides those of every request.
 
         Raises:
             ProblemAnswer: a status of 400 or above.
             Unreachable: no answer.
         """
-        headers = {"Content-Type": content_type} if body is not None else {}
+        sent = {**(headers or {}), **({"Content-Type": content_type} if body is not None else {})}
         end, pause, doubt = time.monotonic() + self._retry_for, 0.25, False
         while True:
             with self._failures():
-                answer = self._http.request(method, path, params=_given(params), json=body, headers=headers)
+                answer = self._http.request(method, path, params=_given(params), json=body, headers=sent)
             try:
                 _refuse_problem(answer)
                 return answer.json() if answer.content else None

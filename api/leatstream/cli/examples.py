@@ -14,6 +14,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "openapi": ("openapi",),
     "init": ("init", "init pipeline --form sql"),
     "open": ("open", "open --docs --no-browser"),
+    "server": ("server",),
     "capabilities": ("capabilities",),
     "sql": (
         "sql",
@@ -44,6 +45,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "query wait": ("query wait enriched --max-lag 1000", "query wait --max-lag 1000 --timeout 900"),
     "query logs": ("query logs enriched --tail 200", "query logs enriched --follow"),
     "query events": ("query events enriched",),
+    "query progress": ("query progress enriched",),
     "query history": ("query history enriched -o json",),
     "query restart": (
         "query restart enriched",
@@ -60,6 +62,20 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "application get": ("application get shop",),
     "application apply": ("application apply shop -f shop.sql",),
     "application delete": ("application delete shop --yes",),
+    "store test": ("store test kafka_store",),
+    "role create": ("role create analyst", "role create lead --inherits analyst --comment 'Leads a team'"),
+    "role grant": (
+        "role grant analyst select relation:demo.shop.pageviews",
+        "role grant analyst usage database:demo",
+        "role grant analyst select relation --in-schema demo.shop",
+        "role grant writer write_entity store:kafka_store --entities 'web.*'",
+        "role grant lead create_query organization --with-grant-option",
+    ),
+    "role revoke": ("role revoke analyst select relation:demo.shop.pageviews",),
+    "role add-member": ("role add-member analyst user:ann@example.com", "role add-member analyst role:lead"),
+    "role remove-member": ("role remove-member analyst service_account:ci",),
+    "user create": ("user create ann@example.com --role analyst",),
+    "service-account create": ("service-account create ci --role reader --comment 'Plans pull requests'",),
     "api-token create": (
         "api-token create laptop",
         "api-token create ci_plan --account ci --scope read --days 30",

@@ -18,7 +18,7 @@ from leatstream.cli.output import Output, printable, stderr, write_items
 from leatstream.cli.session import OutputOption, WideOption, open_client
 from leatstream.cli.shell_names import object_names
 from leatstream.cli.sql import read_text
-from leatstream.cli.top import top
+from leatstream.cli.top import known_lag, top
 from leatstream.cli.waiting import TimeoutOption, WaitOption, WaitTimeout
 from leatstream.model.bounds import LOG_LINES
 
@@ -72,6 +72,22 @@ def events(
     """Show what happened to the query's job: states, attempts, reasons."""
     answer = open_client(context).call("GET", path(name) + "/events", params={"limit": limit})
     write_items(answer, ("at", "state", "attempt", "generation", "error", "reason"), output, wide=wide)
+
+
+@app.command()
+def progress(
+    context: typer.Context,
+    name: Name,
+    limit: LimitOption = 20,
+    output: OutputOption = Output.TABLE,
+    wide: WideOption = False,
+) -> None:
+    """Show how fast the query's job was and how far behind, a moment every 15 seconds."""
+    answer = open_client(context).call("GET", path(name) + "/progress", params={"limit": limit})
+    if output in (Output.TABLE, Output.CSV):
+        answer = {"items": [item | {"lag": known_lag(item["metrics"])} for item in answer["items"]]}
+    rates = ("in/s=metrics.input_rows_per_second", "out/s=metrics.output_rows_per_second")
+    write_items(answer, ("at", "attempt", *rates, "lag"), output, wide=wide)
 
 
 @app.command()

@@ -1,4 +1,4 @@
-"""``leat capabilities``: what the server can do with each kind of store."""
+"""``leat server`` and ``capabilities``: which version runs, and what it can do with each kind of store."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from leatstream.cli.output import Output, stderr, write_json, write_rows
+from leatstream.cli.output import Output, stderr, write_json, write_object, write_rows
 from leatstream.cli.session import OutputOption, open_client
 
 _NOT_FLAGS = ("kind", "built", "delivery", "properties", "verified_on", "unverified")
@@ -35,6 +35,15 @@ def capabilities(context: typer.Context, output: OutputOption = Output.TABLE) ->
             for item in items
         ]
         write_rows(head, rows, output)
+
+
+def show_server(context: typer.Context, output: OutputOption = Output.TABLE) -> None:
+    """Show the server's version and features."""
+    answer = open_client(context).call("GET", "/v1/server")
+    if output is Output.TABLE:
+        # Those of each kind of store fill pages: leat capabilities shows them.
+        answer = {name: value for name, value in answer.items() if name != "capabilities"}
+    write_object(answer, output)
 
 
 def open_console(

@@ -57,6 +57,7 @@ class Service:
 def service(monkeypatch: pytest.MonkeyPatch) -> Service:
     made = Service()
     for module in (
+        "access",
         "applications",
         "catching_up",
         "export",
@@ -66,8 +67,10 @@ def service(monkeypatch: pytest.MonkeyPatch) -> Service:
         "nouns",
         "queries",
         "records",
+        "roles",
         "server",
         "sql",
+        "stores",
         "top",
         "words",
     ):

@@ -1,0 +1,129 @@
+"""What the console does, the command line does too: each operation that it calls has a command."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.unit.cli.conftest import Result, Service
+
+    Leat = Callable[..., Result]
+
+CONSOLE = Path(__file__).parents[3] / "api/console/src"
+CALL = re.compile(r"\.(GET|PUT|POST|PATCH|DELETE)\(\s*\"(/[^\"]+)\"")
+COMMANDS = {
+    "GET /v1/audit-events": "audit",
+    "GET /v1/catalog:export": "export",
+    "GET /v1/databases": "database list",
+    "GET /v1/databases/{database}/schemas": "schema list d",
+    "GET /v1/lineage": "lineage",
+    "GET /v1/me": "whoami",
+    "GET /v1/queries": "query list",
+    "GET /v1/queries/{query}": "query get q",
+    "GET /v1/queries/{query}/events": "query events q",
+    "GET /v1/queries/{query}/history": "query history q",
+    "GET /v1/queries/{query}/logs": "query logs q",
+    "GET /v1/queries/{query}/progress": "query progress q",
+    "PATCH /v1/queries/{query}": "query stop q",
+    "POST /v1/queries/{query}:restart": "query restart q",
+    "GET /v1/relations": "relation list",
+    "GET /v1/relations/{relation}": "relation get d.s.r",
+    "GET /v1/roles": "role list",
+    "GET /v1/roles/{role}": "role get r",
+    "PUT /v1/roles/{role}": "role create r",
+    "DELETE /v1/roles/{role}": "role delete r",
+    "PUT /v1/roles/{role}/grants/{privilege}/{on}": "role grant r select relation:d.s.r",
+    "DELETE /v1/roles/{role}/grants/{privilege}/{on}": "role revoke r select relation:d.s.r",
+    "PUT /v1/roles/{role}/members/{member_kind}/{member}": "role add-member r user:ann@example.com",
+    "DELETE /v1/roles/{role}/members/{member_kind}/{member}": "role remove-member r role:b",
+    "GET /v1/server": "server",
+    "GET /v1/service-accounts": "service-account list",
+    "POST /v1/statements": "sql SELECT",
+    "POST /v1/statements:validate": "sql --dry-run SELECT",
+    "GET /v1/stores": "store list",
+    "GET /v1/stores/{store}": "store get k",
+    "GET /v1/stores/{store}/entities": "entity list k",
+    "GET /v1/stores/{store}/entities/{entity}": "entity get k/t",
+    "POST /v1/stores/{store}:test": "store test k",
+    "GET /v1/tokens": "api-token list",
+    "POST /v1/tokens/{token}": "api-token create t",
+    "DELETE /v1/tokens/{token}": "api-token delete t",
+    "GET /v1/users": "user list",
+}
+
+
+def calls() -> set[str]:
+    """The operations that the console calls."""
+    texts = (path.read_text(encoding="utf-8") for path in CONSOLE.rglob("*.ts*"))
+    return {f"{method} {path}" for text in texts for method, path in CALL.findall(text)}
+
+
+def test_each_call_of_the_console_has_a_command() -> None:
+    assert calls() == set(COMMANDS)
+
+
+@pytest.mark.parametrize("operation", COMMANDS)
+def test_the_command_sends_it(service: Service, leat: Leat, operation: str) -> None:
+    method, _, path = operation.partition(" ")
+    service.answer("GET", "/v1/queries/q", {"name": "q", "status": {"job": {"attempt": 1}}})
+    leat(*COMMANDS[operation].split())
+    form = re.compile(re.sub(r"\\\{\w+\\\}", "[^/]+", re.escape(path)))
+    sent = [(one.method, one.url.raw_path.decode().partition("?")[0]) for one in service.requests]
+    assert any(verb == method and form.fullmatch(where) for verb, where in sent), sent
+
+
+def test_a_grant_says_what_it_is_on(service: Service, leat: Leat) -> None:
+    service.answer("PUT", "/v1/roles/analyst/grants/select/relation", {})
+    done = leat("role", "grant", "analyst", "SELECT", "relation:demo.public.pageviews", "--with-grant-option")
+    assert (done.status, done.err) == (
+        0,
+        "Granted SELECT on relation:demo.public.pageviews to role analyst.\n",
+    )
+    assert dict(service.requests[-1].url.params) == {"name": "demo.public.pageviews"}
+    assert service.last_body == {"grant_option": True}
+
+
+def test_a_grant_may_be_on_all_of_a_kind(service: Service, leat: Leat) -> None:
+    service.answer("PUT", "/v1/roles/analyst/grants/select/relation", {})
+    assert leat("role", "grant", "analyst", "select", "relation", "--in-schema", "demo.shop").status == 0
+    assert dict(service.requests[-1].url.params) == {"in_schema": "demo.shop"}
+
+
+def test_a_member_has_a_kind(service: Service, leat: Leat) -> None:
+    refused = leat("role", "add-member", "analyst", "ann")
+    assert (refused.status, service.requests) == (2, [])
+    assert "KIND:NAME" in refused.err
+
+
+@pytest.mark.parametrize("noun", ["user", "service-account"])
+def test_accounts_are_created_and_never_replaced(service: Service, leat: Leat, noun: str) -> None:
+    service.answer("PUT", f"/v1/{noun}s/ci", {"name": "ci"})
+    assert leat(noun, "create", "ci", "--role", "reader", "--role", "writer").status == 0
+    assert service.last_body == {"roles": ["reader", "writer"], "default_role": None, "comment": None}
+    assert service.requests[-1].headers["if-none-match"] == "*"
+
+
+@pytest.mark.parametrize(("state", "status"), [("ready", 0), ("unreachable", 1)])
+def test_a_tested_store_decides_the_exit_status(
+    service: Service, leat: Leat, state: str, status: int
+) -> None:
+    service.answer("POST", "/v1/stores/k:test", {"name": "k", "status": {"state": state}})
+    done = leat("store", "test", "k", "-o", "json")
+    assert (done.status, json.loads(done.out)["status"]["state"]) == (status, state)
+
+
+def test_progress_shows_the_lag_of_all_sources(service: Service, leat: Leat) -> None:
+    metrics = {"input_rows_per_second": 12.5, "sources": [{"lag": 3}, {"lag": 4}, {"lag": None}]}
+    item = {"at": "2026-01-31T12:00:00Z", "attempt": 1, "metrics": metrics}
+    service.answer("GET", "/v1/queries/q/progress", {"items": [item]})
+    assert leat("query", "progress", "q", "-o", "csv").out.splitlines() == [
+        "at,attempt,in/s,out/s,lag",
+        "2026-01-31T12:00:00Z,1,12.5,,7",
+    ]
+    assert json.loads(leat("query", "progress", "q", "-o", "json").out)["items"] == [item]
