@@ -43,6 +43,7 @@ def test_a_changelog_by_window(play: Any, eventually: Any) -> None:
         "per_minute",
         f"CREATE CHANGELOG per_minute WITH ('topic'='{sink}') AS SELECT {WINDOWED}"
         " WITH ('starting.position'='earliest') GROUP BY window_start, window_end, userid",
+        shared=True,
         delete_sink_entity=True,
     )
     assert made["status"]["state"] == "running", made["status"]
@@ -135,6 +136,7 @@ def test_a_stream_takes_each_window_once(play: Any) -> None:
         "closed",
         f"CREATE STREAM closed WITH ('topic'='{sink}', 'key.format'='primitive', 'key.columns'='userid') AS"
         f" SELECT {WINDOWED} GROUP BY window_start, window_end, userid",
+        shared=True,
     )
     assert made["plan"]["output_mode"] == "append"
     play.produce(topic, [view("a", 1, "00:00:05"), view("a", 2, "00:00:50")])

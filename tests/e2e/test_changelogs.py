@@ -147,10 +147,12 @@ def test_several_queries_write_into_a_changelog(play: Any) -> None:
     )
     refused = play.refused("INSERT INTO known SELECT userid, region FROM users")
     assert (refused["code"], "replace each other by userid" in refused["detail"]) == ("unsupported", True)
-    first = play.run("first", "INSERT INTO known SELECT region, userid FROM users WHERE region LIKE 'r%'")
+    first = play.run(
+        "first", "INSERT INTO known SELECT region, userid FROM users WHERE region LIKE 'r%'", shared=True
+    )
     assert first["plan"]["sink"]["primary_key"] == ["who"]
     text = "INSERT INTO known SELECT max(concat('n', CAST(n AS VARCHAR))), who FROM more"
-    play.run("second", f"{text} WITH ('starting.position'='earliest') GROUP BY who")
+    play.run("second", f"{text} WITH ('starting.position'='earliest') GROUP BY who", shared=True)
     put(play, topic, user("a", "r1", 0), user("b", "r1", 0), user("c", "x", 0))
     play.produce(source, [{"n": 1, "who": "d"}, {"n": 2, "who": "d"}])
     regions = {"a": "r1", "b": "r1", "d": "n2"}
@@ -181,6 +183,7 @@ def test_a_compacted_changelog_is_read_as_its_newest_rows(play: Any) -> None:
         "totals",
         f"CREATE CHANGELOG totals WITH ('topic'='{sink}', {configs}) AS SELECT who, sum(n) AS n FROM spent"
         " WITH ('starting.position'='earliest') GROUP BY who HAVING sum(n) < 100",
+        shared=True,
     )
     kafka = open_connector("kafka", "store", {"bootstrap_servers": play.kafka})
     made = kafka.find_entity(sink)

@@ -163,7 +163,11 @@ def test_empty_values_and_keys_are_no_records_of_a_stream_and_end_nothing(play: 
     columns = "n BIGINT, k VARCHAR"
     play.stream("numbers", columns, topic=topic, key_format="primitive", key_type="VARCHAR")
     source = "numbers WITH ('starting.position'='earliest', 'source.deserialization.error.handling'='IGNORE')"
-    play.run("kept", f"CREATE STREAM kept WITH ('topic'='{out}') AS SELECT n, rowkey() AS k FROM {source}")
+    play.run(
+        "kept",
+        f"CREATE STREAM kept WITH ('topic'='{out}') AS SELECT n, rowkey() AS k FROM {source}",
+        shared=True,
+    )
     producer = Producer({"bootstrap.servers": play.kafka})
     for key, value in ((b"", b'{"n":1}'), (b"a", b""), (b"b", None), (None, b'{"n":2}')):
         producer.produce(topic, value, key=key)

@@ -19,8 +19,9 @@ def test_rows_and_totals_until_they_are_dropped(
     play.run(
         "totals",
         "CREATE MATERIALIZED VIEW totals AS SELECT k, count(*) AS c, sum(n) AS s FROM numbers GROUP BY k",
+        shared=True,
     )
-    play.run("every", "CREATE MATERIALIZED VIEW every AS SELECT n, k FROM numbers")
+    play.run("every", "CREATE MATERIALIZED VIEW every AS SELECT n, k FROM numbers", shared=True)
     play.sql("CREATE INDEX by_n ON every (n)")
 
     def rows(text: str) -> list[Any]:

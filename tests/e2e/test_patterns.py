@@ -29,6 +29,7 @@ def test_matches_across_a_restart(play: Any) -> None:
     made = play.run(
         "gains",
         f"CREATE STREAM gains WITH ('topic'='{sink}') AS SELECT * {MATCH.format(source=source)}",
+        shared=True,
         delete_sink_entity=True,
     )
     assert made["status"]["state"] == "running", made["status"]

@@ -133,18 +133,22 @@ def test_events_a_view_and_a_join(play: Any, database: psycopg.Connection[Any], 
     )
     source = play.stream("views", "n BIGINT, id BIGINT")
     joined, told = f"{play.name}.joined", f"{play.name}.told"
-    view = play.run("names", "CREATE MATERIALIZED VIEW names AS SELECT id, name FROM customers WHERE id < 5")
+    view = play.run(
+        "names", "CREATE MATERIALIZED VIEW names AS SELECT id, name FROM customers WHERE id < 5", shared=True
+    )
     assert view["status"]["state"] == "running", view["status"]
     made = play.run(
         "told",
         f"CREATE STREAM told WITH ('topic'='{told}', 'topic.partitions'=1, 'topic.replicas'=1) AS SELECT op,"
         " before->id AS old, after->name AS name, source->\"table\" AS t FROM events WHERE op <> 'r'",
+        shared=True,
     )
     assert made["status"]["state"] == "running", made["status"]
     made = play.run(
         "joined",
         f"CREATE STREAM joined WITH ('topic'='{joined}') AS SELECT v.n, c.name FROM views v"
         " WITH ('starting.position'='earliest') JOIN customers c ON v.id = c.id",
+        shared=True,
     )
     assert made["status"]["state"] == "running", made["status"]
     table = play.name

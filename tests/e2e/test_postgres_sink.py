@@ -23,7 +23,7 @@ def test_every_record_is_in_the_table_once_and_totals_are_right(
         f" 'tls.disabled'=TRUE, 'postgres.username'='shop', 'postgres.password'='{PASSWORD}')"
     )
     sink = f"'store'='{play.name}_pg', 'postgresql.schema.name'='{play.name}'"
-    every = play.run("every", f"CREATE STREAM every WITH ({sink}) AS SELECT n, k FROM numbers")
+    every = play.run("every", f"CREATE STREAM every WITH ({sink}) AS SELECT n, k FROM numbers", shared=True)
     assert every["plan"]["delivery"] == "exactly_once"
     totals = "SELECT k, count(*) AS c, sum(n) AS s FROM numbers GROUP BY k"
     play.run("totals", f"CREATE CHANGELOG totals WITH ({sink}) AS {totals}")

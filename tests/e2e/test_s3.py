@@ -45,6 +45,7 @@ def test_kafka_to_parquet_and_back(play: Any, aws: str, eventually: Any) -> None
         "back",
         f"CREATE STREAM back WITH ('topic'='{sink}', 'value.format'='json', 'topic.partitions'=1, "
         "'topic.replicas'=1) AS SELECT n, s, rowmeta()->file AS file FROM files WITH ('starting.position'='earliest')",
+        shared=True,
     )
     play.produce(topic, [{"n": i, "s": f"s{i}"} for i in range(500)])
     play.consume(sink, 500, distinct="n")

@@ -37,15 +37,16 @@ def test_orders_are_priced_by_a_table_and_kept_in_another(
     )
     out = play.topic("priced")
     select = "SELECT o.id, o.item, o.n * p.price AS total FROM orders o LEFT JOIN prices p ON o.item = p.item"
-    made = play.run("priced", f"CREATE STREAM priced WITH ('topic'='{out}') AS {select}")
+    made = play.run("priced", f"CREATE STREAM priced WITH ('topic'='{out}') AS {select}", shared=True)
     assert made["status"]["state"] == "running", made["status"]
     assert made["plan"]["joins"][0]["kind"] == "lookup-join-stream-table"
     kept = play.run(
         "totals",
         "INSERT INTO totals SELECT item, sum(n) AS n FROM orders WHERE item IS NOT NULL GROUP BY item",
+        shared=True,
     )
     assert (kept["plan"]["sink"]["kind"], kept["plan"]["sink"]["primary_key"]) == ("table", ["item"])
-    copied = play.run("kept", f"CREATE TABLE kept WITH ({place}) AS SELECT id, item FROM orders")
+    copied = play.run("kept", f"CREATE TABLE kept WITH ({place}) AS SELECT id, item FROM orders", shared=True)
     assert copied["plan"]["sink"]["entity_action"] == "create"
 
     def order(id_: int, item: str | None, n: int) -> dict[str, Any]:
