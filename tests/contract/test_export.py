@@ -1,9 +1,13 @@
-"""The catalog as code: SQL that makes it again on an empty server, and Terraform configuration of the same."""
+"""The catalog as code: SQL that makes it again on an empty server, Terraform configuration and a CDKTF program."""
 
 from __future__ import annotations
 
 import base64
+import json
 import re
+import subprocess
+import sys
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -246,7 +250,7 @@ def _statements(export: Any) -> list[str]:
 
 
 def test_no_secret_is_exported(shop: TestClient) -> None:
-    for form in ("sql", "hcl"):
+    for form in ("sql", "hcl", "cdktf"):
         export = exported(shop, form=form)
         assert len(export["variables"]) == 3
         assert not [secret for secret in SECRETS if secret in str(export["files"])]
@@ -259,6 +263,33 @@ def test_every_kind_is_exported_in_both_forms(shop: TestClient) -> None:
     assert {kind for kind, _ in found} == {*kinds, "changelog"}
     imported = re.findall(r"to = leatstream_(\w+)\.(\w+)", imports["content"])
     assert imported == found
+
+
+def test_the_cdktf_program_synthesizes_what_the_configuration_says(shop: TestClient, tmp_path: Path) -> None:
+    configuration, program = exported(shop, form="hcl"), exported(shop, form="cdktf")
+    for file in program["files"]:
+        place = tmp_path / file["path"]
+        place.parent.mkdir(parents=True, exist_ok=True)
+        text = file["content"]
+        place.write_bytes(base64.b64decode(text) if file["encoding"] == "base64" else text.encode())
+    done = subprocess.run(
+        [sys.executable, "main.py"], cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    formatted = [sys.executable, "-m", "ruff", "format", "--isolated", "--check", "--diff", "main.py"]
+    assert subprocess.run(formatted, cwd=tmp_path, check=False).returncode == 0
+    made = json.loads((tmp_path / "cdktf.out/stacks/leatstream/cdk.tf.json").read_text())
+    main, imports = configuration["files"][:2]
+    declared = re.findall(r'^resource "(\w+)"', main["content"], re.MULTILINE)
+    assert Counter(declared) == {kind: len(found) for kind, found in made["resource"].items()}
+    ids = [json.loads(one) for one in re.findall(r"id = (\".*\")$", imports["content"], re.MULTILINE)]
+    assert [one["id"] for one in made["import"]] == ids
+    assert set(made["variable"]) == {*program["variables"]} == {*configuration["variables"]}
+    assert program["notes"] == configuration["notes"]
+    (query,) = (one for one in made["resource"]["leatstream_query"].values() if one["name"] == "first")
+    assert query["sql"].replace("$${", "${") == BODIES["queries/first"]["sql"].strip()
+    (source,) = made["resource"]["leatstream_function_source"].values()
+    assert source["content"] == BODIES["function-sources/scores"]["content"]
 
 
 def test_names_choose_objects(shop: TestClient) -> None:

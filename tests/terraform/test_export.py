@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import uuid
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -86,22 +88,40 @@ def names(leatstream_server: Any) -> Iterator[list[str]]:
 
 
 def test_an_export_imports_everything_and_changes_nothing(
-    terraform: Any, leatstream_server: Any, names: list[str]
+    terraform: Any, leatstream_server: Any, names: list[str], tmp_path: Path
 ) -> None:
     environment = {
         **os.environ,
         "LEATSTREAM_URL": leatstream_server.url,
         "LEATSTREAM_TOKEN": leatstream_server.token,
     }
-    leat = [sys.executable, "-m", "leatstream.cli.main"]
-    command = [*leat, "export", "--format", "hcl", "-o", str(terraform.folder), *names]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == 0, done.stderr
+
+    def run(*arguments: str, **more: Any) -> None:
+        command = [sys.executable, *arguments]
+        done = subprocess.run(
+            command, env=environment, capture_output=True, text=True, timeout=120, check=False, **more
+        )
+        assert done.returncode == 0, done.stderr
+
+    def imports_alone() -> None:
+        plan = terraform.plan()
+        changes = plan.document["resource_changes"]
+        assert len(changes) == 13
+        assert all(one["change"].get("importing") for one in changes)
+        assert plan.actions() == {}
+        assert "hunter" not in "".join(path.read_text() for path in terraform.folder.glob("*.tf*"))
+
+    leat = ("-m", "leatstream.cli.main", "export", "--format")
+    run(*leat, "hcl", "-o", str(terraform.folder), *names)
     terraform.init()
     terraform.run("fmt", "-check", "-diff", "-recursive")
-    plan = terraform.plan()
-    changes = plan.document["resource_changes"]
-    assert len(changes) == 13
-    assert all(one["change"].get("importing") for one in changes)
-    assert plan.actions() == {}
-    assert "hunter" not in "".join(path.read_text() for path in terraform.folder.glob("*.tf"))
+    imports_alone()
+
+    # The same by the CDK: its stack in place of the configuration.
+    run(*leat, "cdktf", "-o", str(tmp_path / "cdk"), *names)
+    run("main.py", cwd=tmp_path / "cdk")
+    for path in terraform.folder.glob("*.tf"):
+        path.unlink()
+    shutil.copy(tmp_path / "cdk/cdktf.out/stacks/leatstream/cdk.tf.json", terraform.folder)
+    terraform.run("init", "-reconfigure", "-no-color")
+    imports_alone()

@@ -32,6 +32,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "export",
         "export demo.shop store:kafka_store",
         "export --format hcl -o deployed",
+        "export --format cdktf -o deployed",
     ),
     "lineage": (
         "lineage",

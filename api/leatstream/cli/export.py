@@ -19,6 +19,7 @@ class Form(StrEnum):
 
     SQL = "sql"
     HCL = "hcl"
+    CDKTF = "cdktf"
 
 
 def export(
@@ -30,7 +31,9 @@ def export(
             help="Objects, such as demo, demo.public, demo.public.pageviews or store:kafka; default: all.",
         ),
     ] = None,
-    form: Annotated[Form, typer.Option("--format", help="sql, or hcl for Terraform.")] = Form.SQL,
+    form: Annotated[
+        Form, typer.Option("--format", help="sql, hcl for Terraform, or cdktf for its CDK in Python.")
+    ] = Form.SQL,
     directory: Annotated[
         Path | None,
         typer.Option(
@@ -38,7 +41,7 @@ def export(
         ),
     ] = None,
 ) -> None:
-    """Write objects of the catalog as SQL, or as Terraform configuration with import blocks.
+    """Write objects of the catalog as SQL, as Terraform configuration with imports, or as a CDKTF program.
 
     Values of secrets are variables; no file holds one.
     """

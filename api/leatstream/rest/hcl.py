@@ -13,6 +13,48 @@ class Expression(str):
     """HCL that is written as it is, such as a reference."""
 
 
+class Address(Expression):
+    """Type and name of a resource."""
+
+
+class NameOf(Expression):
+    """The name of another resource: ``ADDRESS.name``."""
+
+    @property
+    def address(self) -> str:
+        """Of that resource."""
+        return self.removesuffix(".name")
+
+
+class InputVariable(Expression):
+    """``var.NAME``"""
+
+    @property
+    def name(self) -> str:
+        """Of the variable."""
+        return self.removeprefix("var.")
+
+
+class FileContent(Expression):
+    """What a file beside the configuration holds; the base64 of it, if it is binary.
+
+    Attributes:
+        path: relative, with slashes.
+        binary: whether it is no text.
+    """
+
+    path: str
+    binary: bool
+
+    @classmethod
+    def of(cls, path: str, *, binary: bool) -> FileContent:
+        """The content of one file."""
+        reader, place = "filebase64" if binary else "file", quoted(f"/{path}")[1:-1]
+        made = cls(f'{reader}("${{path.module}}{place}")')
+        made.path, made.binary = path, binary
+        return made
+
+
 @dataclass(frozen=True, slots=True)
 class Heredoc:
     """A text of several lines, written line by line."""

@@ -12,7 +12,7 @@ from pydantic.fields import FieldInfo
 
 from leatstream.model.functions import JAVA
 from leatstream.model.names import quote
-from leatstream.rest.hcl import Expression, block, multiline, quoted
+from leatstream.rest.hcl import Address, Expression, FileContent, InputVariable, NameOf, block, multiline
 from leatstream.rest.schemas import (
     access,
     accounts,
@@ -78,21 +78,30 @@ def terraform_configuration(objects: Sequence[Exported]) -> Export:
         objects: each after what it needs.
     """
     made = Export()
-    writer = _Writer(made, objects)
-    resources = [writer.resource(one) for one in objects]
+    writer = ResourceWriter(made, objects)
+    resources = [
+        block('resource "{}" "{}"'.format(*address.split(".")), body)
+        for address, body in writer.resources(objects)
+    ]
+    imports = [block("import", {"to": address, "id": id_}) for address, id_ in writer.imports()]
     notes = "".join(f"# {note}\n" for note in made.notes)
     main = "\n".join([notes + _HEAD, *resources])
-    files = [ExportedFile("main.tf", main), ExportedFile("imports.tf", "\n".join(writer.imports()))]
+    files = [ExportedFile("main.tf", main), ExportedFile("imports.tf", "\n".join(imports))]
     if made.variables:
         files.append(ExportedFile("variables.tf", "\n".join(_variables(made.variables))))
     made.files[:0] = files
     return made
 
 
+def describe_variable(what: str) -> str:
+    """What people are told of the variable for a secret value."""
+    return f"{what[0].upper()}{what[1:]}; null = the stored value stays."
+
+
 def _variables(found: Mapping[str, str]) -> Iterator[str]:
     for name, what in found.items():
         body = {
-            "description": f"{what[0].upper()}{what[1:]}; null = the stored value stays.",
+            "description": describe_variable(what),
             "type": Expression("string"),
             # Not sensitive: Terraform would take the mark for a change. An ephemeral value is shown nowhere.
             "ephemeral": True,
@@ -111,10 +120,16 @@ class _Resource:
     used: set[Ref] = field(default_factory=set)
 
 
-class _Writer:
-    """Writes resources, which refer to each other by addresses."""
+class ResourceWriter:
+    """The attributes of resources, which refer to each other by addresses."""
 
     def __init__(self, made: Export, objects: Sequence[Exported]) -> None:
+        """Give each object its address.
+
+        Args:
+            made: where variables, notes and files are noted.
+            objects: each after what it needs.
+        """
         self._made = made
         self._hints = {one.ref: _hints(one) for one in objects}
         self._views = {
@@ -137,25 +152,28 @@ class _Writer:
         choices = [short, long, *(f"{long}_{number}" for number in range(2, len(self._hints) + 2))]
         return next(found for found in (f"{kind}.{name}" for name in choices) if found not in taken)
 
-    def imports(self) -> Iterator[str]:
-        """A block for each resource."""
+    def imports(self) -> Iterator[tuple[Address, str]]:
+        """Address and import id of each resource."""
         for ref, address in self._addresses.items():
             template, view = str(self._hints[ref]["import"]), self._views[ref]
             parts = {name: quote(str(view[name])) for name in _HOLDER.findall(template)}
-            yield block("import", {"to": Expression(address), "id": template.format(**parts)})
+            yield Address(address), template.format(**parts)
 
-    def resource(self, one: Exported) -> str:
-        """The block of an object."""
+    def resources(self, objects: Sequence[Exported]) -> Iterator[tuple[Address, dict[str, Any]]]:
+        """Address and attributes of each object, in this order."""
+        for one in objects:
+            yield Address(self._addresses[one.ref]), self._body(one)
+
+    def _body(self, one: Exported) -> dict[str, Any]:
         found = _Resource(one, self._hints[one.ref], self._views[one.ref])
         body = {name: self._linked(found, name, found.view[name]) for name in found.hints["key"]}
         body |= self._attributes(found, _KINDS[one.ref.kind][0], found.view, ())
         body |= self._files(one)
         missing = sorted(self._addresses[ref] for ref in self._unsaid(one, found.used))
-        body["depends_on"] = [Expression(address) for address in missing] or None
+        body["depends_on"] = [Address(address) for address in missing] or None
         if any(sink.indexes for sink in one.sinks.values()):
             self._made.notes.append(f"Terraform has no resource for the indexes of {one.ref}.")
-        kind, _, name = self._addresses[one.ref].partition(".")
-        return block(f'resource "{kind}" "{name}"', body)
+        return body
 
     def _unsaid(self, one: Exported, used: set[Ref]) -> Iterator[Ref]:
         """What it needs and neither refers to nor needs by way of something else."""
@@ -211,7 +229,7 @@ class _Writer:
         if ref not in self._addresses or ref == found.one.ref:
             return name
         found.used.add(ref)
-        return Expression(f"{self._addresses[ref]}.name")
+        return NameOf(f"{self._addresses[ref]}.name")
 
     def _holds(self, found: _Resource, path: str) -> bool:
         """Whether a value is stored here that has no name of its own."""
@@ -221,11 +239,11 @@ class _Writer:
         path = path.removeprefix(f"{getattr(item, 'kind', '')}.")
         return path in getattr(item, "secrets", {}) and path not in item.secret_names
 
-    def _variable(self, found: _Resource, path: tuple[str, ...]) -> Expression:
+    def _variable(self, found: _Resource, path: tuple[str, ...]) -> InputVariable:
         ref = found.one.ref
         leaf = ".".join(path[1:] if ref.kind == "store" else path)
         what = f"the {leaf} of {ref.kind.replace('_', ' ')} {ref.name}"
-        return Expression(f"var.{self._made.variable(ref.kind, found.view['name'], leaf, what=what)}")
+        return InputVariable(f"var.{self._made.variable(ref.kind, found.view['name'], leaf, what=what)}")
 
     def _files(self, one: Exported) -> dict[str, Any]:
         """Attributes that are kept in files of their own."""
@@ -238,9 +256,7 @@ class _Writer:
         else:
             return {}
         self._made.files.append(ExportedFile(path, content, binary))
-        reader = "filebase64" if binary else "file"
-        place = quoted(f"/{path}")[1:-1]
-        return {name: Expression(f'{reader}("${{path.module}}{place}")')}
+        return {name: FileContent.of(path, binary=binary)}
 
 
 def _hints(one: Exported) -> dict[str, Any]:

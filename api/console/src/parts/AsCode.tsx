@@ -8,8 +8,8 @@ import { Problem } from "./Problem";
 import { Waiting } from "./Rows";
 
 /** One thing in the languages that can say it. */
-export type Forms = { sql?: string; terraform?: string; curl?: string; leat?: string };
-const NAMES = { sql: "SQL", terraform: "Terraform", curl: "curl", leat: "leat" } as const;
+export type Forms = { sql?: string; terraform?: string; cdktf?: string; curl?: string; leat?: string };
+const NAMES = { sql: "SQL", terraform: "Terraform", cdktf: "CDKTF", curl: "curl", leat: "leat" } as const;
 type Language = keyof Forms;
 
 /** What a form would do, or what is shown, as code to copy. */
@@ -53,17 +53,19 @@ function Shown({ languages, language, choose, text, children }: ShownProps): Rea
 /** An object of the catalog as the server exports it; `name` has its kind before it, such as `role:web`. */
 export function ExportedCode({ name, curl }: { name: string; curl: string }): ReactNode {
   const [language, choose] = useState<Language>("sql");
-  const format = language === "terraform" ? "hcl" : "sql";
+  const format = language === "terraform" ? "hcl" : language === "cdktf" ? "cdktf" : "sql";
   const found = useQuery({
     queryKey: ["export", name, format],
     queryFn: () => dataOf(api.GET("/v1/catalog:export", { params: { query: { format, name: [name] } } })),
-    enabled: language === "sql" || language === "terraform",
+    enabled: language !== "curl" && language !== "leat",
   });
   const leat = `leat export -o copy '${name.replaceAll("'", `'\\''`)}'`;
   const fixed: Forms = { curl, leat };
-  const text = fixed[language] ?? (found.data?.files ?? []).map(({ content }) => content.trim()).join("\n\n");
+  // The project's file of the CDK says nothing about the object.
+  const files = (found.data?.files ?? []).filter(({ path }) => path !== "cdktf.json");
+  const text = fixed[language] ?? files.map(({ content }) => content.trim()).join("\n\n");
   return (
-    <Shown languages={["sql", "terraform", "curl", "leat"]} language={language} choose={choose} text={text}>
+    <Shown languages={["sql", "terraform", "cdktf", "curl", "leat"]} language={language} choose={choose} text={text}>
       {fixed[language] === undefined && found.error && (
         <Problem error={found.error} retry={() => void found.refetch()} />
       )}

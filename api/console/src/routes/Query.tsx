@@ -3,9 +3,11 @@ import { IconAlertTriangle } from "@tabler/icons-react";
 import { type UseMutationResult, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link, useNavigate, useParams, useSearch } from "@tanstack/react-router";
 import type { ReactNode } from "react";
+import { curl } from "../access/code";
 import { api, dataOf } from "../api/client";
 import { quoted } from "../api/names";
 import type { Schemas } from "../api/problem";
+import { ExportedCode } from "../parts/AsCode";
 import { LineageButton } from "../parts/LineageButton";
 import { Facts, Page, Section, Source } from "../parts/Page";
 import { Plan } from "../parts/Plan";
@@ -17,7 +19,7 @@ import { Events, Logs, Metrics, Versions } from "./QueryTabs";
 
 type QueryView = Schemas["QueryView"];
 const POLL_MS = 3_000;
-const TABS = ["Statement", "Plan", "Events", "Metrics", "Logs", "Versions"] as const;
+const TABS = ["Statement", "Plan", "Events", "Metrics", "Logs", "Versions", "As code"] as const;
 
 /** One query: its state and the cause first, then what it does and how it fares. */
 export function Query(): ReactNode {
@@ -72,6 +74,12 @@ export function Query(): ReactNode {
           </Tabs.Panel>
           <Tabs.Panel value="Versions">
             <Versions query={name} />
+          </Tabs.Panel>
+          <Tabs.Panel value="As code">
+            <ExportedCode
+              name={`query:${quoted(query.name)}`}
+              curl={curl("GET", `/v1/queries/${encodeURIComponent(quoted(query.name))}`)}
+            />
           </Tabs.Panel>
         </Tabs>
       )}

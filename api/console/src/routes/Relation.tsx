@@ -2,10 +2,12 @@ import { Anchor, Button, Grid, Group } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Link, useNavigate, useParams } from "@tanstack/react-router";
 import type { ReactNode } from "react";
+import { curl } from "../access/code";
 import { ObjectGrants } from "../access/ObjectGrants";
 import { api, dataOf } from "../api/client";
 import { quoted } from "../api/names";
 import type { Schemas } from "../api/problem";
+import { ExportedCode } from "../parts/AsCode";
 import { LineageButton } from "../parts/LineageButton";
 import { Facts, Page, Section, Source } from "../parts/Page";
 import { Problem } from "../parts/Problem";
@@ -93,6 +95,9 @@ function Details({ view }: { view: Schemas["RelationView"] }): ReactNode {
       <ObjectGrants on="relation" name={view.fqn} />
       <Section title="Statement">
         <Source text={view.statement} label="Statement" />
+      </Section>
+      <Section title="As code">
+        <ExportedCode name={view.fqn} curl={curl("GET", `/v1/relations/${encodeURIComponent(view.fqn)}`)} />
       </Section>
     </>
   );

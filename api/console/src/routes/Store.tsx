@@ -2,12 +2,14 @@ import { Anchor, Button, Text } from "@mantine/core";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link, useParams } from "@tanstack/react-router";
 import type { ReactNode } from "react";
+import { curl } from "../access/code";
 import { ObjectGrants } from "../access/ObjectGrants";
 import { api, dataOf } from "../api/client";
 import { asText } from "../api/exact";
 import { quoted } from "../api/names";
 import { PAGE_SIZE, usePages } from "../api/pages";
 import type { Schemas } from "../api/problem";
+import { ExportedCode } from "../parts/AsCode";
 import { LineageButton } from "../parts/LineageButton";
 import { Empty, Facts, Page, Section } from "../parts/Page";
 import { Problem } from "../parts/Problem";
@@ -56,6 +58,14 @@ export function Store(): ReactNode {
       {store.data && <Details store={store.data} />}
       {store.data && <Entities store={name} />}
       {store.data && <ObjectGrants on="store" name={quoted(store.data.name)} />}
+      {store.data && (
+        <Section title="As code">
+          <ExportedCode
+            name={`store:${quoted(store.data.name)}`}
+            curl={curl("GET", `/v1/stores/${encodeURIComponent(quoted(store.data.name))}`)}
+          />
+        </Section>
+      )}
     </Page>
   );
 }

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from fastapi import Query
 
 from leatstream.rest.answers import LISTING
+from leatstream.rest.cdktf_export import cdktf_program
 from leatstream.rest.deps import Caller, Env
 from leatstream.rest.routers import api_router
 from leatstream.rest.schemas.catalog import ExportView
@@ -16,6 +17,7 @@ from leatstream.services.export.selection import export
 
 router = api_router(prefix="/v1", tags=["catalog"])
 
+_FORMS = {"sql": sql_script, "hcl": terraform_configuration, "cdktf": cdktf_program}
 _Name = Annotated[str, Query(min_length=1, max_length=800)]
 
 
@@ -24,7 +26,8 @@ def export_catalog(
     env: Env,
     caller: Caller,
     format: Annotated[
-        Literal["sql", "hcl"], Query(description="`sql`, or `hcl` for Terraform with import blocks.")
+        Literal["sql", "hcl", "cdktf"],
+        Query(description="`sql`, `hcl` for Terraform with import blocks, or `cdktf` for its CDK in Python."),
     ] = "sql",
     name: Annotated[
         list[_Name] | None,
@@ -37,4 +40,4 @@ def export_catalog(
 ) -> ExportView:
     """Show objects of the catalog as code that makes them again. Values of secrets are variables."""
     found = export(env, caller, name or ())
-    return ExportView.from_domain(sql_script(found) if format == "sql" else terraform_configuration(found))
+    return ExportView.from_domain(_FORMS[format](found))
