@@ -17,6 +17,7 @@ RECORDS = 30_000
 COLUMNS = "n BIGINT, s VARCHAR"
 
 
+@pytest.mark.long  # faults/ kills the server too
 def test_kill_9_of_the_api_leaves_the_job_running_and_it_is_adopted(
     kafka_broker: str, tmp_path: Path
 ) -> None:

@@ -174,6 +174,7 @@ COMPACTED = {
 }
 
 
+@pytest.mark.long  # the broker compacts when it likes
 def test_a_compacted_changelog_is_read_as_its_newest_rows(play: Any) -> None:
     """The broker takes old rows away while the topic is written; readers pass over the gaps."""
     source = play.stream("spent", "who VARCHAR, n BIGINT")
@@ -227,6 +228,7 @@ def test_a_compacted_changelog_is_read_as_its_newest_rows(play: Any) -> None:
         assert records(b"a", copy) == [3]
 
 
+@pytest.mark.long  # test_applications.py has virtual streams
 def test_virtual_changelogs_take_rows_back(play: Any) -> None:
     """Two statements of an application read groups of a filter, none of which has a topic."""
     topic, name = play.topic("users"), f"{play.name}_app"

@@ -77,6 +77,7 @@ def test_five_queries_share_a_driver_and_nothing_else(play: Any, eventually: Any
     end_all(play, list(statements))
 
 
+@pytest.mark.long  # unit/services/test_shared_drivers.py has the rule
 def test_a_query_that_kills_its_shared_driver_is_set_apart(play: Any, eventually: Any) -> None:
     numbers, bombs = (
         play.stream("numbers", "n BIGINT, s VARCHAR"),

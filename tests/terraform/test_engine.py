@@ -65,6 +65,7 @@ def test_chain_is_planned_whole_and_settles(with_double: Any, double: Any) -> No
     assert [key for key in double.objects if key[0] != "relation"] == []
 
 
+@pytest.mark.long  # test_queries.py does the same with a real service
 @pytest.mark.parametrize(
     ("sql", "changes"),
     [
@@ -197,6 +198,7 @@ def test_import_by_block_settles_and_restarts_nothing(
     second.is_settled()
 
 
+@pytest.mark.long  # by block it is the same to the provider
 def test_import_by_command_settles(with_double: Any, double: Any, terraform_at: Any) -> None:
     terraform = with_double
     terraform.write(BASE + QUERY)
@@ -265,6 +267,7 @@ def test_failed_job_shows_its_cause_and_is_tainted(with_double: Any, double: Any
     terraform.is_settled()
 
 
+@pytest.mark.long  # test_queries.py does the same with a real service
 def test_timeout_keeps_the_object_and_shows_the_log(with_double: Any, double: Any) -> None:
     terraform = with_double
     double.next_state["filtered"] = "starting"
@@ -293,6 +296,7 @@ def test_an_update_that_timed_out_is_awaited_by_the_next_apply(with_double: Any,
     terraform.is_settled()
 
 
+@pytest.mark.long  # test_queries.py does the same with a real service
 def test_sql_fault_is_an_error_at_plan_with_its_place(with_double: Any) -> None:
     terraform = with_double
     terraform.write(BASE + QUERY.replace("${leatstream_stream.pageviews.fqn}", "demo.public.nothing"))
@@ -395,6 +399,7 @@ def test_stale_plan_changes_nothing(with_double: Any, double: Any) -> None:
     assert "changed by somebody else" in said
 
 
+@pytest.mark.long  # test_queries.py does the same with a real service
 def test_destroy_keeps_the_topic_unless_told(with_double: Any, double: Any) -> None:
     terraform = with_double
     terraform.write(BASE + QUERY)

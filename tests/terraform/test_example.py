@@ -87,6 +87,7 @@ def test_the_example(sample_data: None, terraform: Any, leatstream_server: Any, 
         assert client.get("/v1/stores/kafka_store").status_code == 404
 
 
+@pytest.mark.long  # test_table_stores.py has these stores
 def test_the_lakehouse(
     sample_data: None,
     terraform: Any,

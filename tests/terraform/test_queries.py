@@ -41,16 +41,22 @@ def test_inferred_values_are_known_before_anything_exists(scene: Scene) -> None:
     ("sql", "code", "place"),
     [
         ("CREATE STREAM x AS SELEC userid FROM ${leatstream_stream.views.fqn}", "sql-syntax", "line 1"),
-        ("CREATE STREAM x AS SELECT * FROM nothing_here", "unknown-relation", "line 1, column 34"),
+        pytest.param(
+            "CREATE STREAM x AS SELECT * FROM nothing_here",
+            "unknown-relation",
+            "line 1, column 34",
+            marks=pytest.mark.long,
+        ),
         (
             "CREATE STREAM x AS\\nSELECT nope FROM ${leatstream_stream.views.fqn}",
             "unknown-column",
             "line 2, column 8",
         ),
-        (
+        pytest.param(
             "CREATE STREAM x AS SELECT nofn(userid) FROM ${leatstream_stream.views.fqn}",
             "unknown-function",
             "line 1",
+            marks=pytest.mark.long,
         ),
     ],
 )

@@ -152,6 +152,7 @@ def test_an_s3_store(scene: Scene) -> None:
         scene.terraform.destroy()
 
 
+@pytest.mark.long  # test_service.py has a password
 def test_a_kafka_store_with_client_credentials(scene: Scene) -> None:
     """Nobody gives tokens there: the store is kept and errored, which is a warning."""
     scene.write(OAUTH, "hunter2-of-oauth", scope="kafka")

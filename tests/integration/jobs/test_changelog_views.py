@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
+from short_form import one_in
 from test_changelogs import RELATIONS, Model, Run, _batch_answer, _records
 
 from leatstream.errors import StoreError
@@ -25,7 +26,7 @@ CASES = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sor
 APPLY, COMMIT = Applier.apply, SnapshotStore.commit
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", one_in(2, CASES))
 def test_case(name: str, spark: SparkSession, tmp_path: Path) -> None:
     case = CASES[name]
     run = Run(spark, tmp_path, case["sql"], case["relations"])

@@ -440,7 +440,8 @@ def test_headers_are_written_with_their_rows(spark: SparkSession, tmp_path: Path
     ]
 
 
-@pytest.mark.parametrize("kind", ["temporal", pytest.param("joined_groups", marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("kind", ["temporal", "joined_groups"])
 def test_few_keys_change(kind: str, spark: SparkSession, tmp_path: Path) -> None:
     """Most rows are not touched by a batch: they stay as they are, and are found again batches later."""
     sql, names = RANDOM[kind]

@@ -39,6 +39,7 @@ def wait_gone(process: psutil.Process, timeout: float = 30) -> None:
     process.wait(timeout)
 
 
+@pytest.mark.long  # e2e/test_main_job.py does the same through the server
 def test_a_realtime_filter_runs_stops_and_goes_on_where_it_stopped(
     pool: Pool,
     job: Any,
@@ -103,6 +104,7 @@ def test_a_realtime_filter_runs_stops_and_goes_on_where_it_stopped(
     assert driver.process.wait(40) == 1
 
 
+@pytest.mark.long  # e2e/test_main_job.py does the same through the server
 def test_micro_batches_skip_and_count_bad_records_and_survive_a_kill(
     pool: Pool, job: Any, topic: Callable[..., str], produce: Any, rows: Any, api: SmallApi
 ) -> None:
@@ -191,7 +193,7 @@ def test_a_join_keeps_only_the_state_it_needs_and_a_forgotten_driver_ends(
     wait_gone(java)
 
 
-@pytest.mark.long  # tests/e2e/test_main_job.py does the same through the server
+@pytest.mark.long  # e2e/test_main_job.py does the same through the server
 def test_an_undecodable_record_fails_the_query_and_is_skipped_if_told_so(
     pool: Pool, job: Any, topic: Callable[..., str], produce: Any, rows: Any, api: SmallApi
 ) -> None:

@@ -34,7 +34,12 @@ def spec_of(
 
 
 @pytest.mark.parametrize(
-    ("name", "reader"), [("a copy", "expressions"), ("a copy", "workers"), ("groups", "workers")]
+    ("name", "reader"),
+    [
+        ("a copy", "expressions"),
+        pytest.param("a copy", "workers", marks=pytest.mark.long),
+        ("groups", "workers"),
+    ],
 )
 def test_undecodable_records_are_kept(
     name: str,

@@ -51,7 +51,12 @@ def past(second: int) -> Callable[[Any], bool]:
 
 
 @pytest.mark.parametrize(
-    ("name", "crash"), [("windows", "worked"), ("matches", "planned"), ("rows", "planned")]
+    ("name", "crash"),
+    [
+        ("windows", "worked"),
+        pytest.param("matches", "planned", marks=pytest.mark.long),
+        pytest.param("rows", "planned", marks=pytest.mark.long),
+    ],
 )
 def test_it_writes_what_the_version_before_has_not(
     spark: SparkSession,

@@ -32,7 +32,9 @@ def _millis(watermark: str) -> float:
     return datetime.fromisoformat(watermark).timestamp() * 1000
 
 
-@pytest.mark.parametrize(("kind", "sql"), [("left", LEFT), ("full", FULL)])
+@pytest.mark.parametrize(
+    ("kind", "sql"), [pytest.param("left", LEFT, marks=pytest.mark.long), ("full", FULL)]
+)
 def test_an_outer_join_tells_what_had_no_match(
     pool: Pool, job: Any, topic: Callable[..., str], produce: Any, rows: Any, kind: str, sql: str
 ) -> None:
