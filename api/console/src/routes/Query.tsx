@@ -19,7 +19,7 @@ import { Events, Logs, Metrics, Versions } from "./QueryTabs";
 
 type QueryView = Schemas["QueryView"];
 const POLL_MS = 3_000;
-const TABS = ["Statement", "Plan", "Events", "Metrics", "Logs", "Versions", "As code"] as const;
+const TABS = ["Statement", "Plan", "Events", "Metrics", "Logs", "Versions", "Code"] as const;
 
 /** One query: its state and the cause first, then what it does and how it fares. */
 export function Query(): ReactNode {
@@ -75,7 +75,7 @@ export function Query(): ReactNode {
           <Tabs.Panel value="Versions">
             <Versions query={name} />
           </Tabs.Panel>
-          <Tabs.Panel value="As code">
+          <Tabs.Panel value="Code">
             <ExportedCode
               name={`query:${quoted(query.name)}`}
               curl={curl("GET", `/v1/queries/${encodeURIComponent(quoted(query.name))}`)}
