@@ -29,7 +29,7 @@ class Names:
 
     def resolve(self, hosts: Sequence[str]) -> dict[str, Any]:
         self.asked += hosts
-        return {one: (ip_address(self.known.get(one, one)),) for one in hosts}
+        return {one: (ip_address(self.known.get(one, one)),) for one in hosts if self.known.get(one, one)}
 
 
 @pytest.fixture
@@ -111,6 +111,14 @@ def test_a_name_that_moves_into_the_network_is_noticed(client: TestClient, names
     )
     status = client.post("/v1/stores/k:test").json()["status"]
     assert (status["state"], status["error"]["code"]) == ("errored", "address-refused")
+
+
+def test_a_name_service_that_is_silent_ends_nothing(client: TestClient, names: Names) -> None:
+    client.put("/v1/stores/k", json=kafka("moved")).raise_for_status()
+    names.known["moved"] = ""
+    answer = client.get("/v1/stores/k/entities/t")
+    assert (answer.status_code, answer.json()["code"]) == (503, "store-unreachable")
+    assert "moved could not be resolved in time" in answer.json()["detail"]
 
 
 def test_a_registry_in_the_servers_network_is_refused(client: TestClient, names: Names) -> None:

@@ -41,11 +41,13 @@ class Refusal:
         setting: dotted path of the setting that names it.
         detail: which host, which address, why.
         hint: how it can be allowed.
+        passing: whether it may be allowed soon: nobody could say in time what its address is.
     """
 
     setting: str
     detail: str
     hint: str
+    passing: bool = False
 
 
 def hosts_in(setting: str, value: str) -> list[Host]:
@@ -130,7 +132,9 @@ class Destinations:
             asked = [one for one in asked if _literal(one.name) is not None]
         found = self.resolve(list(dict.fromkeys(one.name for one in asked)))
         judged = ((one, self._fault(one.name, found.get(one.name))) for one in asked)
-        return [_refusal(one, *fault) for one, fault in judged if fault is not None]
+        return [
+            _refusal(one, *fault, passing=one.name not in found) for one, fault in judged if fault is not None
+        ]
 
     def _fault(self, host: str, addresses: Sequence[Address] | None) -> tuple[str, str] | None:
         """What is wrong with a host, and what may be added to the setting."""
@@ -145,12 +149,12 @@ class Destinations:
         return None
 
 
-def _refusal(host: Host, fault: str, entries: str) -> Refusal:
-    return Refusal(
-        host.setting,
-        f"{host.setting}: {fault}. This server may not connect there.",
-        f"Choose another address, or add {entries} to {SETTING} of the server.",
-    )
+def _refusal(host: Host, fault: str, entries: str, *, passing: bool) -> Refusal:
+    if passing:
+        hint = f"Try again when the name service answers, or add {entries} to {SETTING} of the server."
+        return Refusal(host.setting, f"{host.setting}: {fault}.", hint, passing)
+    hint = f"Choose another address, or add {entries} to {SETTING} of the server."
+    return Refusal(host.setting, f"{host.setting}: {fault}. This server may not connect there.", hint)
 
 
 def _host(part: str) -> str:

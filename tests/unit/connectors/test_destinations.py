@@ -111,7 +111,8 @@ def test_a_refusal_says_which_host_has_which_address_and_why() -> None:
     guard = Destinations(Networks.read("inside"), resolver(known))
     hosts = [Host("uris", one) for one in ("meta", "lan", "slow", "out", "inside", "unknown")]
     found = guard.refusals(hosts)
-    assert [one.detail.split(". ")[0] for one in found] == [
+    assert [one.passing for one in found] == [False, False, True]
+    assert [one.detail.split(". ")[0].removesuffix(".") for one in found] == [
         "uris: meta resolves to 169.254.169.254, an address of a cloud's metadata service",
         "uris: lan resolves to 10.0.0.9, a private address",
         "uris: slow could not be resolved in time",

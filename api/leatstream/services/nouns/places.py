@@ -84,21 +84,32 @@ def add_refusals(
 
 
 def require_store_allowed(env: Environment, store: Store) -> None:
-    """StoreError address-refused unless the server may connect to a store, as its names resolve now."""
+    """Check that the server may connect to a store, as its names resolve now.
+
+    Raises:
+        StoreError: address-refused; store-unreachable if the name service did not answer in time.
+    """
     connector_class = env.connector_classes.get(store.kind)
     if connector_class is not None:
-        _require(env, f"store {quote(store.name)}", hosts_of(connector_class.Config, store.config))
+        hosts = hosts_of(connector_class.Config, store.config)
+        _require(env, f"store {quote(store.name)}", hosts, "store-unreachable")
 
 
 def require_registry_allowed(env: Environment, address: RegistryAddress) -> None:
-    """StoreError address-refused unless the server may connect to a schema registry."""
+    """Check that the server may connect to a schema registry.
+
+    Raises:
+        StoreError: address-refused; registry-unreachable if the name service did not answer in time.
+    """
     hosts = [host for uri in address.uris for host in hosts_in("uris", uri)]
-    _require(env, f"schema registry {quote(address.name)}", hosts)
+    _require(env, f"schema registry {quote(address.name)}", hosts, "registry-unreachable")
 
 
-def _require(env: Environment, what: str, hosts: Iterable[Host]) -> None:
+def _require(env: Environment, what: str, hosts: Iterable[Host], unreachable: str) -> None:
     refused = env.destinations.refusals(hosts)
     if refused:
         details = " ".join(one.detail for one in refused)
         text = sentence(f"No connection to {what}: {details}")
-        raise StoreError("address-refused", text, hint=refused[0].hint)
+        # A name service that is away for a moment must not end queries.
+        passing = all(one.passing for one in refused)
+        raise StoreError(unreachable if passing else "address-refused", text, hint=refused[0].hint)
