@@ -10,11 +10,13 @@ from leatstream_cdktf._construct import describe
 StoreLike: TypeAlias = l1.Store | l1.DataStore | str
 DatabaseLike: TypeAlias = l1.Database | l1.DataDatabase | str
 SchemaLike: TypeAlias = l1.Schema | l1.DataSchema | str
+RoleLike: TypeAlias = l1.Role | l1.DataRole | str
+_Kinds: TypeAlias = tuple[
+    type[l1.Store | l1.DataStore | l1.Database | l1.DataDatabase | l1.Role | l1.DataRole], ...
+]
 
 
-def _name_of(
-    value: object, what: str, kinds: tuple[type[l1.Store | l1.DataStore | l1.Database | l1.DataDatabase], ...]
-) -> str:
+def _name_of(value: object, what: str, kinds: _Kinds) -> str:
     if isinstance(value, str):
         return value
     if isinstance(value, kinds):
@@ -40,6 +42,15 @@ def database_name(database: DatabaseLike) -> str:
         TypeError: it is something else.
     """
     return _name_of(database, "database", (l1.Database, l1.DataDatabase))
+
+
+def owner_name(owner: RoleLike | None) -> str | None:
+    """The name of the role that owns an object; None = it stays as it is.
+
+    Raises:
+        TypeError: it is something else.
+    """
+    return None if owner is None else _name_of(owner, "role", (l1.Role, l1.DataRole))
 
 
 def schema_names(schema: SchemaLike, database: DatabaseLike | None) -> tuple[str, str]:

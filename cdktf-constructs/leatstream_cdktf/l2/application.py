@@ -10,7 +10,7 @@ from constructs import Construct
 from leatstream_cdktf import l1
 from leatstream_cdktf._construct import ResourceMeta
 from leatstream_cdktf._sql import fill, has_token, quote_name, tidy
-from leatstream_cdktf.l2._names import DatabaseLike, SchemaLike, StoreLike, store_name
+from leatstream_cdktf.l2._names import DatabaseLike, RoleLike, SchemaLike, StoreLike, owner_name, store_name
 from leatstream_cdktf.l2._sources import Source, given_context, left_most_context, source_name
 
 
@@ -45,6 +45,7 @@ class Application(l1.Application):
         name: str | None = None,
         desired_state: str | None = None,
         comment: str | None = None,
+        owner: RoleLike | None = None,
         timeouts: l1.ApplicationTimeouts | None = None,
         **meta: Unpack[ResourceMeta],
     ) -> None:
@@ -63,6 +64,7 @@ class Application(l1.Application):
             name: the application's exact name; ``id_`` when left out.
             desired_state: ``running`` (the default) or ``stopped``, for all of its queries.
             comment: a note for people.
+            owner: the role that owns it, as a construct or by name; the present one when left out.
             timeouts: how long Terraform waits, such as ``{"create": "5m"}``.
             **meta: Terraform's own arguments: depends_on, lifecycle, …
 
@@ -90,6 +92,7 @@ class Application(l1.Application):
             store=None if store is None else store_name(store),
             desired_state=desired_state,
             comment=comment,
+            owner=owner_name(owner),
             timeouts=timeouts,
             **meta,
         )

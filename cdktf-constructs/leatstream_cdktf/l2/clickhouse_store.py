@@ -8,6 +8,7 @@ from constructs import Construct
 
 from leatstream_cdktf import l1
 from leatstream_cdktf._construct import ResourceMeta
+from leatstream_cdktf.l2._names import RoleLike, owner_name
 
 
 class ClickHouseStore(l1.Store):
@@ -38,6 +39,7 @@ class ClickHouseStore(l1.Store):
         password_version: int | None = None,
         name: str | None = None,
         comment: str | None = None,
+        owner: RoleLike | None = None,
         **meta: Unpack[ResourceMeta],
     ) -> None:
         """Declare a ClickHouse store.
@@ -55,6 +57,7 @@ class ClickHouseStore(l1.Store):
             password_version: a changed number sends a new password alone.
             name: the store's exact name; ``id_`` when left out.
             comment: a note for people.
+            owner: the role that owns it, as a construct or by name; the present one when left out.
             **meta: Terraform's own arguments: depends_on, lifecycle, …
 
         Raises:
@@ -81,6 +84,7 @@ class ClickHouseStore(l1.Store):
             id_,
             name=id_ if name is None else name,
             comment=comment,
+            owner=owner_name(owner),
             clickhouse=cast(l1.StoreClickhouse, clickhouse),
             **meta,
         )

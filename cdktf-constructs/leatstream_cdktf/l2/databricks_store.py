@@ -9,6 +9,7 @@ from constructs import Construct
 
 from leatstream_cdktf import l1
 from leatstream_cdktf._construct import ResourceMeta
+from leatstream_cdktf.l2._names import RoleLike, owner_name
 
 _FILES = ("bucket", "prefix", "region", "access_key_id", "secret_access_key", "secret_access_key_version")
 _MORE = ("role_arn", "external_id", "endpoint_url")
@@ -47,6 +48,7 @@ class DatabricksStore(l1.Store):
         client_secret_version: int | None = None,
         name: str | None = None,
         comment: str | None = None,
+        owner: RoleLike | None = None,
         **meta: Unpack[ResourceMeta],
     ) -> None:
         """Declare a Databricks store.
@@ -67,6 +69,7 @@ class DatabricksStore(l1.Store):
             client_secret_version: a changed number sends a new secret alone.
             name: the store's exact name; ``id_`` when left out.
             comment: a note for people.
+            owner: the role that owns it, as a construct or by name; the present one when left out.
             **meta: Terraform's own arguments: depends_on, lifecycle, …
 
         Raises:
@@ -94,6 +97,7 @@ class DatabricksStore(l1.Store):
             id_,
             name=id_ if name is None else name,
             comment=comment,
+            owner=owner_name(owner),
             databricks=cast(l1.StoreDatabricks, databricks),
             **meta,
         )

@@ -8,6 +8,7 @@ from constructs import Construct
 
 from leatstream_cdktf import l1
 from leatstream_cdktf._construct import ResourceMeta
+from leatstream_cdktf.l2._names import RoleLike, owner_name
 
 
 class IcebergRestStore(l1.Store):
@@ -42,6 +43,7 @@ class IcebergRestStore(l1.Store):
         s3: l1.StoreIcebergRestS3 | None = None,
         name: str | None = None,
         comment: str | None = None,
+        owner: RoleLike | None = None,
         **meta: Unpack[ResourceMeta],
     ) -> None:
         """Declare an Iceberg store of a REST catalog.
@@ -62,6 +64,7 @@ class IcebergRestStore(l1.Store):
             s3: access to the files, where the catalog hands out no credentials.
             name: the store's exact name; ``id_`` when left out.
             comment: a note for people.
+            owner: the role that owns it, as a construct or by name; the present one when left out.
             **meta: Terraform's own arguments: depends_on, lifecycle, …
 
         Raises:
@@ -89,6 +92,7 @@ class IcebergRestStore(l1.Store):
             id_,
             name=id_ if name is None else name,
             comment=comment,
+            owner=owner_name(owner),
             iceberg_rest=cast(l1.StoreIcebergRest, rest),
             **meta,
         )
@@ -125,6 +129,7 @@ class IcebergGlueStore(l1.Store):
         external_id: str | None = None,
         name: str | None = None,
         comment: str | None = None,
+        owner: RoleLike | None = None,
         **meta: Unpack[ResourceMeta],
     ) -> None:
         """Declare an Iceberg store of Glue.
@@ -144,6 +149,7 @@ class IcebergGlueStore(l1.Store):
             external_id: external id that the role asks for.
             name: the store's exact name; ``id_`` when left out.
             comment: a note for people.
+            owner: the role that owns it, as a construct or by name; the present one when left out.
             **meta: Terraform's own arguments: depends_on, lifecycle, …
 
         Raises:
@@ -170,6 +176,7 @@ class IcebergGlueStore(l1.Store):
             id_,
             name=id_ if name is None else name,
             comment=comment,
+            owner=owner_name(owner),
             iceberg_glue=cast(l1.StoreIcebergGlue, glue),
             **meta,
         )

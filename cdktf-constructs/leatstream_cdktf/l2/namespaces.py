@@ -8,7 +8,7 @@ from constructs import Construct
 
 from leatstream_cdktf import l1
 from leatstream_cdktf._construct import ResourceMeta
-from leatstream_cdktf.l2._names import DatabaseLike, database_name
+from leatstream_cdktf.l2._names import DatabaseLike, RoleLike, database_name, owner_name
 
 
 class Database(l1.Database):
@@ -25,6 +25,7 @@ class Database(l1.Database):
         *,
         name: str | None = None,
         comment: str | None = None,
+        owner: RoleLike | None = None,
         **meta: Unpack[ResourceMeta],
     ) -> None:
         """Declare a database.
@@ -34,9 +35,12 @@ class Database(l1.Database):
             id_: its name within the scope.
             name: the database's exact name; ``id_`` when left out.
             comment: a note for people.
+            owner: the role that owns it, as a construct or by name; the present one when left out.
             **meta: Terraform's own arguments: depends_on, lifecycle, …
         """
-        super().__init__(scope, id_, name=id_ if name is None else name, comment=comment, **meta)
+        super().__init__(
+            scope, id_, name=id_ if name is None else name, comment=comment, owner=owner_name(owner), **meta
+        )
 
 
 class Schema(l1.Schema):
@@ -53,6 +57,7 @@ class Schema(l1.Schema):
         database: DatabaseLike,
         name: str | None = None,
         comment: str | None = None,
+        owner: RoleLike | None = None,
         **meta: Unpack[ResourceMeta],
     ) -> None:
         """Declare a schema.
@@ -63,6 +68,7 @@ class Schema(l1.Schema):
             database: the database, as a construct or by name.
             name: the schema's exact name; ``id_`` when left out.
             comment: a note for people.
+            owner: the role that owns it, as a construct or by name; the present one when left out.
             **meta: Terraform's own arguments: depends_on, lifecycle, …
         """
         super().__init__(
@@ -71,5 +77,6 @@ class Schema(l1.Schema):
             database=database_name(database),
             name=id_ if name is None else name,
             comment=comment,
+            owner=owner_name(owner),
             **meta,
         )

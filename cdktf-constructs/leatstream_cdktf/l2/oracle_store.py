@@ -8,6 +8,7 @@ from constructs import Construct
 
 from leatstream_cdktf import l1
 from leatstream_cdktf._construct import ResourceMeta
+from leatstream_cdktf.l2._names import RoleLike, owner_name
 
 
 class OracleStore(l1.Store):
@@ -36,6 +37,7 @@ class OracleStore(l1.Store):
         ca_certificate: str | None = None,
         name: str | None = None,
         comment: str | None = None,
+        owner: RoleLike | None = None,
         **meta: Unpack[ResourceMeta],
     ) -> None:
         """Declare an Oracle store.
@@ -53,6 +55,7 @@ class OracleStore(l1.Store):
             ca_certificate: certificate authority to trust, PEM.
             name: the store's exact name; ``id_`` when left out.
             comment: a note for people.
+            owner: the role that owns it, as a construct or by name; the present one when left out.
             **meta: Terraform's own arguments: depends_on, lifecycle, …
 
         Raises:
@@ -75,6 +78,7 @@ class OracleStore(l1.Store):
             id_,
             name=id_ if name is None else name,
             comment=comment,
+            owner=owner_name(owner),
             oracle=cast(l1.StoreOracle, oracle),
             **meta,
         )

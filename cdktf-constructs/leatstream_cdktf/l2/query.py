@@ -12,8 +12,10 @@ from leatstream_cdktf._construct import ResourceMeta, describe
 from leatstream_cdktf._sql import fill, tidy
 from leatstream_cdktf.l2._names import (
     DatabaseLike,
+    RoleLike,
     SchemaLike,
     StoreLike,
+    owner_name,
     schema_names,
     store_name,
 )
@@ -62,6 +64,7 @@ class Query(l1.Query):
         delete_sink_entity: bool | None = None,
         properties: Mapping[str, str | int | bool] | None = None,
         comment: str | None = None,
+        owner: RoleLike | None = None,
         timeouts: l1.QueryTimeouts | None = None,
         **meta: Unpack[ResourceMeta],
     ) -> None:
@@ -85,6 +88,7 @@ class Query(l1.Query):
                 Left out or False, the topic stays.
             properties: properties of the query.
             comment: a note for people.
+            owner: the role that owns it, as a construct or by name; the present one when left out.
             timeouts: how long Terraform waits, such as ``{"create": "5m"}``.
             **meta: Terraform's own arguments: depends_on, lifecycle, …
 
@@ -118,6 +122,7 @@ class Query(l1.Query):
             delete_sink_entity=delete_sink_entity,
             properties=text_properties(properties),
             comment=comment,
+            owner=owner_name(owner),
             timeouts=timeouts,
             **meta,
         )

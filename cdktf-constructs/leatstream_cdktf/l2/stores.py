@@ -9,6 +9,7 @@ from constructs import Construct
 
 from leatstream_cdktf import l1
 from leatstream_cdktf._construct import ResourceMeta
+from leatstream_cdktf.l2._names import RoleLike, owner_name
 
 
 class KafkaStore(l1.Store):
@@ -36,6 +37,7 @@ class KafkaStore(l1.Store):
         tls: l1.StoreKafkaTls | None = None,
         name: str | None = None,
         comment: str | None = None,
+        owner: RoleLike | None = None,
         **meta: Unpack[ResourceMeta],
     ) -> None:
         """Declare a Kafka store.
@@ -56,6 +58,7 @@ class KafkaStore(l1.Store):
                 ``client_key_wo``, also PEM.
             name: the store's exact name; ``id_`` when left out.
             comment: a note for people.
+            owner: the role that owns it, as a construct or by name; the present one when left out.
             **meta: Terraform's own arguments: depends_on, lifecycle, …
 
         Raises:
@@ -85,6 +88,7 @@ class KafkaStore(l1.Store):
             id_,
             name=id_ if name is None else name,
             comment=comment,
+            owner=owner_name(owner),
             kafka=cast(l1.StoreKafka, kafka),
             **meta,
         )
@@ -116,6 +120,7 @@ class KinesisStore(l1.Store):
         external_id: str | None = None,
         name: str | None = None,
         comment: str | None = None,
+        owner: RoleLike | None = None,
         **meta: Unpack[ResourceMeta],
     ) -> None:
         """Declare a Kinesis store.
@@ -132,6 +137,7 @@ class KinesisStore(l1.Store):
             external_id: external id that the role asks for.
             name: the store's exact name; ``id_`` when left out.
             comment: a note for people.
+            owner: the role that owns it, as a construct or by name; the present one when left out.
             **meta: Terraform's own arguments: depends_on, lifecycle, …
 
         Raises:
@@ -155,6 +161,7 @@ class KinesisStore(l1.Store):
             id_,
             name=id_ if name is None else name,
             comment=comment,
+            owner=owner_name(owner),
             kinesis=cast(l1.StoreKinesis, kinesis),
             **meta,
         )
@@ -188,6 +195,7 @@ class S3Store(l1.Store):
         external_id: str | None = None,
         name: str | None = None,
         comment: str | None = None,
+        owner: RoleLike | None = None,
         **meta: Unpack[ResourceMeta],
     ) -> None:
         """Declare an S3 store.
@@ -206,6 +214,7 @@ class S3Store(l1.Store):
             external_id: external id that the role asks for.
             name: the store's exact name; ``id_`` when left out.
             comment: a note for people.
+            owner: the role that owns it, as a construct or by name; the present one when left out.
             **meta: Terraform's own arguments: depends_on, lifecycle, …
 
         Raises:
@@ -231,6 +240,7 @@ class S3Store(l1.Store):
             id_,
             name=id_ if name is None else name,
             comment=comment,
+            owner=owner_name(owner),
             s3=cast(l1.StoreS3, s3),
             **meta,
         )

@@ -10,7 +10,7 @@ from constructs import Construct
 from leatstream_cdktf import l1
 from leatstream_cdktf._construct import ResourceMeta
 from leatstream_cdktf.l2._columns import Columns
-from leatstream_cdktf.l2._names import DatabaseLike, SchemaLike, StoreLike
+from leatstream_cdktf.l2._names import DatabaseLike, RoleLike, SchemaLike, StoreLike, owner_name
 from leatstream_cdktf.l2._relation import place, text_properties
 
 
@@ -44,6 +44,7 @@ class Stream(l1.Stream):
         timestamp_format: str | None = None,
         properties: Mapping[str, str | int | bool] | None = None,
         comment: str | None = None,
+        owner: RoleLike | None = None,
         **meta: Unpack[ResourceMeta],
     ) -> None:
         """Declare a stream.
@@ -65,6 +66,7 @@ class Stream(l1.Stream):
             timestamp_format: ``sql`` or ``iso8601``, as the writer does it; both are always read.
             properties: other properties of the WITH clause, such as ``{"topic.partitions": 3}``.
             comment: a note for people.
+            owner: the role that owns it, as a construct or by name; the present one when left out.
             **meta: Terraform's own arguments: depends_on, lifecycle, …
 
         Raises:
@@ -93,6 +95,7 @@ class Stream(l1.Stream):
             timestamp_format=timestamp_format,
             properties=text_properties(properties),
             comment=comment,
+            owner=owner_name(owner),
             **meta,
         )
 

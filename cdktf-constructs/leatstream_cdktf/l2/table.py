@@ -11,7 +11,15 @@ from leatstream_cdktf import l1
 from leatstream_cdktf._construct import ResourceMeta
 from leatstream_cdktf.l1 import TableColumn
 from leatstream_cdktf.l2._columns import Columns
-from leatstream_cdktf.l2._names import DatabaseLike, SchemaLike, StoreLike, schema_names, store_name
+from leatstream_cdktf.l2._names import (
+    DatabaseLike,
+    RoleLike,
+    SchemaLike,
+    StoreLike,
+    owner_name,
+    schema_names,
+    store_name,
+)
 from leatstream_cdktf.l2._relation import place, text_properties
 
 
@@ -37,6 +45,7 @@ class Table(l1.Table):
         topic: str | None = None,
         properties: Mapping[str, str | int | bool] | None = None,
         comment: str | None = None,
+        owner: RoleLike | None = None,
         **meta: Unpack[ResourceMeta],
     ) -> None:
         """Declare a table.
@@ -54,6 +63,7 @@ class Table(l1.Table):
             topic: the store's table, as ``table`` or ``schema.table``; the name when left out.
             properties: other properties of the WITH clause.
             comment: a note for people.
+            owner: the role that owns it, as a construct or by name; the present one when left out.
             **meta: Terraform's own arguments: depends_on, lifecycle, …
 
         Raises:
@@ -81,6 +91,7 @@ class Table(l1.Table):
             topic=topic,
             properties=text_properties(properties),
             comment=comment,
+            owner=owner_name(owner),
             **meta,
         )
 

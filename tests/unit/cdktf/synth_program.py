@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import sys
 from collections.abc import Callable
@@ -27,9 +28,21 @@ from leatstream_cdktf import (
     Stream,
     Table,
     l1,
+    l2,
     tf,
 )
 from leatstream_cdktf._naming import RESERVED
+
+
+def ownerless() -> list[str]:
+    """The constructs written by hand that take no owner although their resource has one."""
+    classes = [one for name in l2.__all__ if isinstance(one := getattr(l2, name), type)]
+    owned = [one for one in classes if any("owner" in _arguments(base) for base in one.__mro__[1:])]
+    return [one.__name__ for one in owned if "owner" not in _arguments(one)]
+
+
+def _arguments(one: type) -> set[str]:
+    return set(inspect.signature(one.__init__).parameters)
 
 
 def build(stack: Any) -> dict[str, Any]:
@@ -83,6 +96,9 @@ def build(stack: Any) -> dict[str, Any]:
         s3={"bucket": "acme-lake", "region": "eu-west-1"},
     )  # fmt: skip
     demo = Database(stack, "demo", comment="for people")
+    team = l1.Role(stack, "team", name="team")
+    Database(stack, "owned", owner=team)
+    Schema(stack, "owned_schema", database=demo, owner="team")
     public = Schema(stack, "public_schema", name="public", database=demo)
     pageviews = Stream(
         stack,
@@ -290,6 +306,7 @@ def main() -> None:
     json.dump(
         {
             "library": tf.__name__,
+            "ownerless": ownerless(),
             "synthesized": json.loads(tf.Testing.synth(stack)),
             "faults": told,
             "unreserved": sorted(public - RESERVED["members"]),

@@ -77,6 +77,12 @@ def test_references_order_the_graph(synthesized: dict[str, Any]) -> None:
     )
 
 
+def test_an_owner_is_a_role_or_its_name(synthesized: dict[str, Any], answer: dict[str, Any]) -> None:
+    assert synthesized["resource"]["leatstream_database"]["owned"]["owner"] == "${leatstream_role.team.name}"
+    assert synthesized["resource"]["leatstream_schema"]["owned_schema"]["owner"] == "team"
+    assert answer["ownerless"] == []
+
+
 def test_unqualified_names_are_of_the_left_most_source(synthesized: dict[str, Any]) -> None:
     """Not of the next one whose schema is known: the sink was made in that one's schema."""
     made = synthesized["resource"]
