@@ -58,6 +58,22 @@ def flat(collection: str) -> Callable[[str], str]:
     return path
 
 
+def exact_path(collection: str) -> Callable[[str], str]:
+    """Paths of accounts: an address of mail need not stand in double quotes."""
+
+    def path(name: str) -> str:
+        return flat(collection)(account_name(name))
+
+    return path
+
+
+def account_name(name: str) -> str:
+    """The name of an account as SQL writes it."""
+    from leatstream.model.names import quote
+
+    return quote(name) if not name.startswith('"') and any(mark in name for mark in "@. ") else name
+
+
 def schema_path(name: str) -> str:
     """``database.schema`` as a REST path."""
     from leatstream.cli.client import segment
@@ -214,7 +230,7 @@ NOUNS = (
         "user",
         "users",
         "USER",
-        flat("users"),
+        exact_path("users"),
         ("name", "roles", "default_role", "disabled", "comment"),
         _top("users"),
     ),
@@ -222,7 +238,7 @@ NOUNS = (
         "service-account",
         "service accounts",
         "SERVICE_ACCOUNT",
-        flat("service-accounts"),
+        exact_path("service-accounts"),
         ("name", "roles", "default_role", "disabled", "comment"),
         _top("service-accounts"),
     ),

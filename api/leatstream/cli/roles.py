@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 import typer
 
-from leatstream.cli.nouns import NOUNS, Name, make_app
+from leatstream.cli.nouns import NOUNS, Name, account_name, make_app
 from leatstream.cli.output import Output, stderr, write_object
 from leatstream.cli.session import OutputOption, open_client
 from leatstream.cli.shell_names import object_names
@@ -65,7 +66,7 @@ def grant(
     path, params = _grant(role, privilege, on, in_database, in_schema, entities)
     body = {"grant_option": with_grant_option}
     open_client(context).call("PUT", path, params=params, body=body)
-    stderr().print(f"Granted {privilege.upper()} on {on} to role {role}.", markup=False)
+    stderr().print(f"Granted {privilege.upper()} on {_told(on, params)} to role {role}.", markup=False)
 
 
 @app.command()
@@ -81,7 +82,7 @@ def revoke(
     """Revoke a privilege from a role."""
     path, params = _grant(role, privilege, on, in_database, in_schema, entities)
     open_client(context).call("DELETE", path, params=params)
-    stderr().print(f"Revoked {privilege.upper()} on {on} from role {role}.", markup=False)
+    stderr().print(f"Revoked {privilege.upper()} on {_told(on, params)} from role {role}.", markup=False)
 
 
 @app.command()
@@ -109,13 +110,23 @@ def _grant(
     return path, {"name": name or None, **within}
 
 
+def _told(on: str, params: Mapping[str, Any]) -> str:
+    kind, name = on.lower().partition(":")[0], params["name"]
+    words = kind.replace("_", " ")
+    if kind == "organization":
+        return "the organization"
+    place = [f"in {one} {params[f'in_{one}']}" for one in ("schema", "database") if params[f"in_{one}"]]
+    of = [f"entities {params['entities']}"] if params["entities"] else []
+    return " ".join([f"{words} {name}" if name else f"every {words}", *place, *of])
+
+
 def _membership(role: str, member: str) -> str:
     from leatstream.cli.client import segment
 
     kind, mark, name = member.partition(":")
     if not mark or not name:
         raise typer.BadParameter(f"{member!r} is not KIND:NAME, such as user:ann@example.com")
-    return f"{_ROLE.path(role)}/members/{segment(kind.lower())}/{segment(name)}"
+    return f"{_ROLE.path(role)}/members/{segment(kind.lower())}/{segment(account_name(name))}"
 
 
 def account_app(noun_name: str) -> typer.Typer:

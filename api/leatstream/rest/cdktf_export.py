@@ -25,8 +25,7 @@ from __future__ import annotations
 
 {imports}
 # False after the first deployment, or to make the objects on another server.
-IMPORT = True
-{helpers}
+IMPORT = True{helpers}
 
 
 class Leatstream(tf.TerraformStack):
@@ -45,17 +44,17 @@ app.synth()
 """
 _TEXT = '''
 
+
 def text(path: str) -> str:
     """A file beside this one; Terraform is to interpolate nothing in it."""
     plain = (HERE / path).read_text(encoding="utf-8")
-    return plain.replace("${", "$${").replace("%{", "%%{")
-'''
+    return plain.replace("${", "$${").replace("%{", "%%{")'''
 _BINARY = '''
+
 
 def binary(path: str) -> str:
     """A file beside this one, in base64."""
-    return base64.b64encode((HERE / path).read_bytes()).decode()
-'''
+    return base64.b64encode((HERE / path).read_bytes()).decode()'''
 
 
 def cdktf_program(objects: Sequence[Exported]) -> Export:
@@ -79,7 +78,7 @@ def cdktf_program(objects: Sequence[Exported]) -> Export:
     head = _HEAD.format(
         notes=notes + "\n" if notes else "",
         imports=_imports(resources, program),
-        helpers=helpers.rstrip("\n"),
+        helpers=helpers,
     )
     main = head + "\n".join(body).rstrip() + "\n" + _TAIL
     files = [ExportedFile("main.py", main), ExportedFile("cdktf.json", json.dumps(_APP, indent=2) + "\n")]

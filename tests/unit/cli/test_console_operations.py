@@ -83,7 +83,7 @@ def test_a_grant_says_what_it_is_on(service: Service, leat: Leat) -> None:
     done = leat("role", "grant", "analyst", "SELECT", "relation:demo.public.pageviews", "--with-grant-option")
     assert (done.status, done.err) == (
         0,
-        "Granted SELECT on relation:demo.public.pageviews to role analyst.\n",
+        "Granted SELECT on relation demo.public.pageviews to role analyst.\n",
     )
     assert dict(service.requests[-1].url.params) == {"name": "demo.public.pageviews"}
     assert service.last_body == {"grant_option": True}
@@ -91,8 +91,16 @@ def test_a_grant_says_what_it_is_on(service: Service, leat: Leat) -> None:
 
 def test_a_grant_may_be_on_all_of_a_kind(service: Service, leat: Leat) -> None:
     service.answer("PUT", "/v1/roles/analyst/grants/select/relation", {})
-    assert leat("role", "grant", "analyst", "select", "relation", "--in-schema", "demo.shop").status == 0
+    done = leat("role", "grant", "analyst", "select", "relation", "--in-schema", "demo.shop")
+    assert done.err == "Granted SELECT on every relation in schema demo.shop to role analyst.\n"
     assert dict(service.requests[-1].url.params) == {"in_schema": "demo.shop"}
+
+
+def test_an_address_of_mail_needs_no_quotes(service: Service, leat: Leat) -> None:
+    for path in ("users/%22ann%40example.com%22", "roles/analyst/members/user/%22ann%40example.com%22"):
+        service.answer("PUT", f"/v1/{path}", {"name": "ann@example.com"})
+    assert leat("user", "create", "ann@example.com").status == 0
+    assert leat("role", "add-member", "analyst", "user:ann@example.com").status == 0
 
 
 def test_a_member_has_a_kind(service: Service, leat: Leat) -> None:
