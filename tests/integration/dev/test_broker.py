@@ -33,8 +33,15 @@ time.sleep(600)
 """
 
 
+@pytest.fixture(scope="module")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
+    """One for all tests that leave it as it was."""
+    with Broker(tmp_path_factory.mktemp("broker") / "kafka") as running:
+        yield running
+
+
 @pytest.fixture
-def broker(tmp_path: Path) -> Iterator[Broker]:
+def own_broker(tmp_path: Path) -> Iterator[Broker]:
     with Broker(tmp_path / "kafka") as running:
         yield running
 
@@ -68,17 +75,17 @@ def consume(bootstrap_servers: str, topic: str, count: int) -> set[str]:
         consumer.close()
 
 
-def test_records_survive_a_restart_on_the_same_address(broker: Broker) -> None:
-    address = broker.bootstrap_servers
+def test_records_survive_a_restart_on_the_same_address(own_broker: Broker) -> None:
+    address = own_broker.bootstrap_servers
     create_topic(address, "kept")
     produce(address, "kept", ["one", "two", "drei"])
     assert consume(address, "kept", 3) == {"one", "two", "drei"}
 
-    broker.stop()
-    assert not broker.running
-    broker.start()
+    own_broker.stop()
+    assert not own_broker.running
+    own_broker.start()
 
-    assert broker.bootstrap_servers == address
+    assert own_broker.bootstrap_servers == address
     assert consume(address, "kept", 3) == {"one", "two", "drei"}
 
 
@@ -172,13 +179,13 @@ def test_a_left_over_broker_is_ended_at_the_next_start(
 
 
 def test_a_killed_broker_is_noticed_and_can_be_started_again(
-    broker: Broker, wait_for: Callable[[Callable[[], bool], float, str], None]
+    own_broker: Broker, wait_for: Callable[[Callable[[], bool], float, str], None]
 ) -> None:
-    create_topic(broker.bootstrap_servers, "kept")
-    produce(broker.bootstrap_servers, "kept", ["one"])
-    assert broker.pid is not None
-    os.kill(broker.pid, signal.SIGKILL)
-    wait_for(lambda: not broker.running, 10, "the broker is seen as ended")
-    broker.stop()
-    broker.start()
-    assert consume(broker.bootstrap_servers, "kept", 1) == {"one"}
+    create_topic(own_broker.bootstrap_servers, "kept")
+    produce(own_broker.bootstrap_servers, "kept", ["one"])
+    assert own_broker.pid is not None
+    os.kill(own_broker.pid, signal.SIGKILL)
+    wait_for(lambda: not own_broker.running, 10, "the broker is seen as ended")
+    own_broker.stop()
+    own_broker.start()
+    assert consume(own_broker.bootstrap_servers, "kept", 1) == {"one"}

@@ -24,11 +24,17 @@ HOLDS = ROOT / "tests" / "support" / "holds_services.py"
     ("number", "fixtures", "more"),
     [
         (signal.SIGINT, "postgres", ()),
-        (signal.SIGTERM, "postgres", ()),
-        (signal.SIGKILL, "postgres,kafka_broker,schema_registry,leatstream_server", ()),
+        pytest.param(signal.SIGTERM, "postgres", (), marks=pytest.mark.long),
+        (signal.SIGKILL, "postgres,kafka_broker", ()),
+        pytest.param(
+            signal.SIGKILL,
+            "postgres,kafka_broker,schema_registry,leatstream_server",
+            (),
+            marks=pytest.mark.long,
+        ),
         (signal.SIGKILL, "postgres", ("--numprocesses", "1")),
     ],
-    ids=["Ctrl-C", "SIGTERM", "kill -9", "kill -9 of the controller"],
+    ids=["Ctrl-C", "SIGTERM", "kill -9", "kill -9 of everything", "kill -9 of the controller"],
 )
 def test_a_run_that_is_ended_leaves_nothing(
     tmp_path: Path,

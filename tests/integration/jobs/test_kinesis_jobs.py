@@ -190,6 +190,7 @@ def test_records_of_a_megabyte_pass_and_larger_ones_are_told(
     )
 
 
+@pytest.mark.long  # make demo runs it
 def test_the_tutorials_join_of_kinesis_and_kafka_into_kinesis(
     pool: Pool,
     job: Any,

@@ -81,6 +81,7 @@ class Run:
 LATER = (
     "alternation",
     "counted",
+    "greedy_within",
     "nested_columns",
     "over_sub_select",
     "skip_past_last_row",

@@ -225,6 +225,7 @@ LONG = {
 }  # fmt: skip
 
 
+@pytest.mark.long  # unit/formats/test_avro_files.py has the reader
 def test_avro_of_another_writer_into_avro(
     pool: Pool, job: Any, store: dict[str, Any], directory: Callable[[], str], aws: str
 ) -> None:
