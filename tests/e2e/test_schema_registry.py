@@ -93,7 +93,6 @@ def test_from_one_registered_schema_to_another(play: Any, schema_registry: str, 
         "trade",
         f"CREATE STREAM trade WITH ('topic'='{out}', 'value.format'='protobuf', 'key.format'='json_schema', 'key.columns'='id') AS SELECT id, price * 2 AS price, "
         "at, buyer->name AS buyer FROM orders WITH ('starting.position'='earliest') WHERE kind = 'TRADE'",
-        shared=True,
     )
     assert query["status"]["state"] == "running", query["status"]
     assert query["plan"]["mode_reason"].startswith("Avro, Protobuf and JSON Schema")
