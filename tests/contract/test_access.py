@@ -283,7 +283,8 @@ class TestGrants:
         ):
             answer = admin.put("/v1/roles/odd", json={"grants": [grant]})
             assert answer.status_code == 422, grant
-        assert admin.put("/v1/roles/sysadmin", json={}).status_code == 422
+        assert admin.put("/v1/roles/sysadmin", json={}).status_code == 403
+        assert admin.delete("/v1/roles/sysadmin").status_code == 403
 
 
 def test_the_contract_knows_every_kind() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
-from leatstream.errors import AccessError, Faults, RequestError, already_exists, not_found
+from leatstream.errors import AccessError, Faults, already_exists, not_found
 from leatstream.model.access import (
     BUILT_IN,
     CONTAINERS,
@@ -24,6 +24,17 @@ from leatstream.services.environment import Environment, Precondition, Principal
 from leatstream.services.environment.authorization import require_admin_scope, rights_in
 from leatstream.services.environment.desk import object_of
 from leatstream.services.environment.upsert import upsert
+
+
+def built_in_refusal(name: str, what: str) -> AccessError:
+    """The refusal to change a role that every server has; nobody may.
+
+    Args:
+        name: of the role.
+        what: is refused, such as ``deleted``.
+    """
+    hint = "Create a role of your own, and change that one"
+    return AccessError("permission-denied", f"Role {name} is built in and cannot be {what}.", hint=hint)
 
 
 def grant(env: Environment, principal: Principal, name: str, grants: Sequence[Grant]) -> Role:
@@ -179,7 +190,7 @@ def _change(
         found = unit.roles.find(name)
         if found is None and name != "public":
             require_role(unit, name)
-            raise RequestError("validation", f"Role {name} is built in; it is granted nothing.")
+            raise built_in_refusal(name, "granted anything")
         for one in grants:
             _require_grantor(unit, principal, one)
         held = found.grants if found is not None else ()

@@ -21,7 +21,7 @@ from leatstream.services.environment.desk import NOUNS
 from leatstream.services.environment.pages import ANY, Only, make_page
 from leatstream.services.environment.upsert import upsert
 from leatstream.services.nouns.dependents import refuse_dependents
-from leatstream.services.nouns.grants import as_manager, check_grants, refuse_more_rights
+from leatstream.services.nouns.grants import as_manager, built_in_refusal, check_grants, refuse_more_rights
 
 _MANAGE = "manage roles"
 
@@ -53,7 +53,7 @@ def put_role(
     """
     _require_manager(principal)
     if name in BUILT_IN and name != "public":
-        raise RequestError("validation", f"Role {name} is built in and cannot be changed.")
+        raise built_in_refusal(name, "changed")
     with env.open_unit() as unit:
         old = unit.roles.find(name)
         wanted = old.grants if grants is None and old is not None else tuple(dict.fromkeys(grants or ()))
@@ -162,7 +162,7 @@ def delete_role(
         found = unit.roles.find(name)
         if found is None:
             if name in BUILT_IN:
-                raise RequestError("validation", f"Role {name} is built in and cannot be deleted.")
+                raise built_in_refusal(name, "deleted")
             raise not_found("role", quote(name))
         pre.check(found.meta.generation, "role", name)
         refuse_dependents(f"role {quote(name)}", _dependents(unit, name), unit)
