@@ -33,7 +33,7 @@ def built_in_refusal(name: str, what: str) -> AccessError:
         name: of the role.
         what: is refused, such as ``deleted``.
     """
-    hint = "Create a role of your own, and change that one"
+    hint = "Create a role of your own, and change that one."
     return AccessError("permission-denied", f"Role {name} is built in and cannot be {what}.", hint=hint)
 
 
