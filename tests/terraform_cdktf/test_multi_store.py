@@ -120,6 +120,7 @@ def test_cdktf_from_refusals_to_records(
         assert client.get("/v1/stores/kinesis_store").status_code == 404
 
 
+@pytest.mark.long  # make demo plans and deploys it
 def test_terraform_plans_it_before_anything_exists(
     environment: dict[str, str], tmp_path: Path, terraform_in: Callable[..., Any]
 ) -> None:

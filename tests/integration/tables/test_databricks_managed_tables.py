@@ -174,6 +174,7 @@ def test_rows_are_appended_once_although_answers_are_lost(
     assert rows.folder().attempts() == [3]
 
 
+@pytest.mark.long
 def test_the_last_row_of_a_key_is_merged_and_an_older_attempt_writes_nothing(
     table: Callable[..., Table], databricks: DatabricksServer
 ) -> None:
