@@ -133,23 +133,39 @@ class Runtime:
 class StoreConnections:
     """Connectors by store version, so that their clients are opened once."""
 
-    def __init__(self, env: Callable[[], Environment]) -> None:
-        self._env = env
+    def __init__(self, env: Callable[[], Environment], recheck: float = 30.0) -> None:
+        """Open nothing yet.
+
+        Args:
+            env: gives the environment, which is made later.
+            recheck: seconds after which the addresses of an open connector are looked at again.
+        """
+        self._env, self._recheck = env, recheck
         self._lock = threading.Lock()
-        self._open: dict[tuple[str, int, int], Connector] = {}
+        self._open: dict[tuple[str, int, int], tuple[Connector, float]] = {}
 
     def __call__(self, store: Store) -> Connector:
         """The connector of a store, secrets resolved.
 
         Raises:
-            StoreError: address-refused, one of its hosts has an address to which the server may not connect.
+            StoreError: address-refused, one of its hosts has an address to which the server may not connect;
+                store-unreachable, the name service did not answer, and no connector is open yet.
         """
         env = self._env()
-        require_store_allowed(env, store)
         key = (store.meta.id, store.meta.generation, store.secret_changes)
         with self._lock:
-            if store.meta.generation and key in self._open:
-                return self._open[key]
+            connector, checked = self._open.get(key, (None, 0.0))
+        if connector is not None and time.monotonic() - checked < self._recheck:
+            return connector
+        try:
+            require_store_allowed(env, store)
+        except StoreError as error:
+            # An open connection works without the name service.
+            if connector is None or error.code == "address-refused":
+                raise
+        if connector is not None:
+            self._keep(key, connector)
+            return connector
         with env.open_unit(write=False) as unit:
             secrets = resolve_store_secrets(env, unit, store)
             there = {one.meta.id for one in unit.stores.page(limit=100_000)}
@@ -159,8 +175,12 @@ class StoreConnections:
                 # Clients have threads and connections: those of dropped stores go as well.
                 for old in [k for k in self._open if k[0] == store.meta.id or k[0] not in there]:
                     del self._open[old]
-                self._open[key] = connector
+            self._keep(key, connector)
         return connector
+
+    def _keep(self, key: tuple[str, int, int], connector: Connector) -> None:
+        with self._lock:
+            self._open[key] = connector, time.monotonic()
 
 
 def open_registry(env: Environment, address: RegistryAddress, seconds: float) -> RegistryClient:
@@ -172,7 +192,7 @@ def open_registry(env: Environment, address: RegistryAddress, seconds: float) ->
         seconds: that a call may take.
 
     Raises:
-        StoreError: address-refused.
+        StoreError: address-refused; registry-unreachable, the name service did not answer.
     """
     require_registry_allowed(env, address)
     return RegistryClient(address, seconds)

@@ -151,8 +151,26 @@ def test_the_servers_connections_are_checked(fresh: Any, client: TestClient, nam
     client.put("/v1/stores/k", json=kafka("moved")).raise_for_status()
     with fresh.env.open_unit(write=False) as unit:
         store = unit.stores.find("k")
-    connections = StoreConnections(lambda: fresh.env)
+    connections = StoreConnections(lambda: fresh.env, recheck=0.0)
     assert connections(store).config.bootstrap_servers == "out:9092,moved:9092"
     names.known["moved"] = "127.0.0.1"
     with pytest.raises(StoreError, match=r"moved resolves to 127\.0\.0\.1, an address of the server itself"):
         connections(store)
+
+
+def test_an_open_connection_needs_no_name_service(fresh: Any, client: TestClient, names: Names) -> None:
+    client.put("/v1/stores/k", json=kafka("moved")).raise_for_status()
+    with fresh.env.open_unit(write=False) as unit:
+        store = unit.stores.find("k")
+    connections = StoreConnections(lambda: fresh.env)
+    opened, asked = connections(store), len(names.asked)
+    assert connections(store) is opened
+    assert len(names.asked) == asked
+    names.known["moved"] = ""
+    later = StoreConnections(lambda: fresh.env, recheck=0.0)
+    with pytest.raises(StoreError, match="could not be resolved in time"):
+        later(store)
+    names.known["moved"] = "8.8.4.4"
+    opened = later(store)
+    names.known["moved"] = ""
+    assert later(store) is opened
