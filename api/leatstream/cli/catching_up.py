@@ -12,9 +12,9 @@ from leatstream.cli.nouns import NOUNS
 from leatstream.cli.output import printable, stderr
 from leatstream.cli.session import open_client
 from leatstream.cli.shell_names import object_names
-from leatstream.cli.top import known_lag
 from leatstream.cli.wait_line import WaitLine
 from leatstream.cli.waiting import TimeoutOption, WaitTimeout
+from leatstream.model.progress import known_lag
 
 if TYPE_CHECKING:
     from leatstream.cli.client import Client

@@ -18,9 +18,10 @@ from leatstream.cli.output import Output, printable, stderr, write_items
 from leatstream.cli.session import OutputOption, WideOption, open_client
 from leatstream.cli.shell_names import object_names
 from leatstream.cli.sql import read_text
-from leatstream.cli.top import known_lag, top
+from leatstream.cli.top import top
 from leatstream.cli.waiting import TimeoutOption, WaitOption, WaitTimeout
 from leatstream.model.bounds import LOG_LINES
+from leatstream.model.progress import known_lag
 
 if TYPE_CHECKING:
     from leatstream.cli.client import Client

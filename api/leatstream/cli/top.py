@@ -13,6 +13,7 @@ from rich.text import Text
 
 from leatstream.cli.output import Output, list_table, stdout, write_items, write_list
 from leatstream.cli.session import OutputOption, WideOption, open_client
+from leatstream.model.progress import known_lag
 
 if TYPE_CHECKING:
     from leatstream.cli.client import Client
@@ -81,12 +82,6 @@ def _row(item: Mapping[str, Any]) -> tuple[Any, ...]:
         status.get("restarts"),
         error.get("detail") or status.get("message"),
     )
-
-
-def known_lag(metrics: Mapping[str, Any]) -> int | None:
-    """Records that a query has not read yet, over all sources; None if none of them reports it."""
-    lags = [source["lag"] for source in metrics.get("sources") or () if source.get("lag") is not None]
-    return sum(lags) if lags else None
 
 
 def _rate(value: float | None) -> str | None:

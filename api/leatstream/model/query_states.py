@@ -10,7 +10,7 @@
        |                    +--> LOST      its driver ended without a report; after a pause STARTING
        |                    +--> FAILED    it failed for good, or too often in a row
        |                    v
-       +---------------- STOPPING          it is not wanted any more, or has changed
+       +---------------- STOPPING          it is not wanted any more, has changed, or its owner lost a right
        |                    |
        |                    v
        +---------------- STOPPED           wanted again: PENDING

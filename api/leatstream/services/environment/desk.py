@@ -10,7 +10,7 @@ from leatstream.errors import AccessError, sentence
 from leatstream.model.access import ENTITY_PRIVILEGES, NAME_PARTS, ORGANIZATION, Privilege
 from leatstream.model.names import quote
 from leatstream.ports import UnitOfWork
-from leatstream.services.environment.rights import Rights, containers_of
+from leatstream.services.environment.rights import Rights, usage_of
 
 if TYPE_CHECKING:
     from leatstream.services.environment import Environment, Principal
@@ -155,11 +155,7 @@ class Desk:
 
     def path(self, kind: str, name: str) -> list[tuple[Privilege, str, str, str | None]]:
         """USAGE on what a relation or schema is in."""
-        return [
-            (Privilege.USAGE, within, container, None)
-            for within, container in containers_of(kind, name)
-            if within != ORGANIZATION
-        ]
+        return [(*one, None) for one in usage_of(kind, name)]
 
 
 def require_on_entity(env: Environment, store: str, entity: str, *privileges: Privilege) -> None:

@@ -140,6 +140,17 @@ def containers_of(kind: str, name: str) -> list[tuple[str, str]]:
     return found
 
 
+def usage_of(kind: str, name: str) -> list[tuple[Privilege, str, str]]:
+    """What it takes to reach an object, beside privileges on it: USAGE on what it is in.
+
+    Args:
+        kind: of the object.
+        name: as SQL writes it.
+    """
+    within = [one for one in containers_of(kind, name) if one[0] != ORGANIZATION]
+    return [(Privilege.USAGE, *one) for one in within]
+
+
 def _containers(
     grants: Iterable[tuple[str, str]], all_in: Iterable[tuple[str, str, str]]
 ) -> frozenset[tuple[str, str]]:

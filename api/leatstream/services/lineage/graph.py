@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from leatstream.errors import ambiguous, not_found
 from leatstream.model.names import quote
 from leatstream.model.objects import Query
+from leatstream.model.progress import known_lag
 from leatstream.services.environment import Environment, Principal
 from leatstream.services.environment.pages import every
 from leatstream.services.nouns import stores
@@ -118,9 +119,8 @@ def _node(kind: str, name: str, state: str | None = None) -> Node:
 
 
 def _query_node(query: Query) -> Node:
-    lags = [one["lag"] for one in query.status.metrics.get("sources") or () if one.get("lag") is not None]
-    lag = sum(lags) if lags else None
-    return replace(_node("query", quote(query.name), query.status.state.value), lag=lag)
+    status = query.status
+    return replace(_node("query", quote(query.name), status.state.value), lag=known_lag(status.metrics))
 
 
 def _of_query(query: Query) -> Iterable[Edge]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from leatstream.connectors.destinations import Host, hosts_in, hosts_of
 from leatstream.errors import AccessError, Faults, StoreError, sentence
@@ -34,6 +35,18 @@ def authorize_place(env: Environment, unit: UnitOfWork, kind: str, name: str) ->
         desk.require((Privilege.MODIFY, kind, quote(name), found.meta.owner))
     elif desk is not None:
         desk.require((CREATE_ON[kind], ORGANIZATION, "", None))
+
+
+def store_hosts(env: Environment, kind: str, config: Mapping[str, Any]) -> list[Host]:
+    """The hosts that a store's settings name; none for a kind that is not built.
+
+    Args:
+        env: the environment.
+        kind: of the store.
+        config: its settings.
+    """
+    connector_class = env.connector_classes.get(kind)
+    return hosts_of(connector_class.Config, config) if connector_class is not None else []
 
 
 def refuse_hosts(env: Environment, kind: str, name: str, hosts: Iterable[Host], pointer: str) -> None:
@@ -89,10 +102,8 @@ def require_store_allowed(env: Environment, store: Store) -> None:
     Raises:
         StoreError: address-refused; store-unreachable if the name service did not answer in time.
     """
-    connector_class = env.connector_classes.get(store.kind)
-    if connector_class is not None:
-        hosts = hosts_of(connector_class.Config, store.config)
-        _require(env, f"store {quote(store.name)}", hosts, "store-unreachable")
+    hosts = store_hosts(env, store.kind, store.config)
+    _require(env, f"store {quote(store.name)}", hosts, "store-unreachable")
 
 
 def require_registry_allowed(env: Environment, address: RegistryAddress) -> None:

@@ -8,7 +8,6 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from leatstream.connectors.destinations import Host, hosts_of
 from leatstream.connectors.registry import with_secrets
 from leatstream.errors import (
     MISSING,
@@ -28,7 +27,7 @@ from leatstream.services.environment.authorization import WRITE, authorize, requ
 from leatstream.services.environment.upsert import upsert
 from leatstream.services.nouns.external_ids import with_generated
 from leatstream.services.nouns.noun import NounService
-from leatstream.services.nouns.places import add_refusals, refuse_hosts
+from leatstream.services.nouns.places import add_refusals, refuse_hosts, store_hosts
 from leatstream.services.nouns.secret_values import (
     SecretValue,
     forget_own,
@@ -194,18 +193,6 @@ def require_credentials(env: Environment, principal: Principal, kind: str, confi
     if connector_class is not None and connector_class.Config.takes_machine_credentials(config):
         doing = "make a store without credentials of its own, which would use those of the server's machine"
         require(principal, Privilege.USE_MACHINE_CREDENTIALS, doing)
-
-
-def store_hosts(env: Environment, kind: str, config: Mapping[str, Any]) -> list[Host]:
-    """The hosts that a store's settings name; none for a kind that is not built.
-
-    Args:
-        env: the environment.
-        kind: of the store.
-        config: its settings.
-    """
-    connector_class = env.connector_classes.get(kind)
-    return hosts_of(connector_class.Config, config) if connector_class is not None else []
 
 
 def refuse_moved_secrets(

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from leatstream.errors import AccessError
-from leatstream.model.access import ORGANIZATION, Privilege
+from leatstream.model.access import Privilege
 from leatstream.model.names import quote
 from leatstream.model.objects import Query
 from leatstream.ports import UnitOfWork
 from leatstream.services.environment.authorization import rights_in
 from leatstream.services.environment.desk import denied, grant_of, key_of, rows_of
-from leatstream.services.environment.rights import Rights, containers_of
+from leatstream.services.environment.rights import Rights, usage_of
 from leatstream.services.queries.joint_jobs import led
 
 # Privilege, kind and name, and the object that is used, which needs nothing if it does not exist.
@@ -68,10 +68,8 @@ class OwnersRights:
             yield Privilege.USAGE, "function", name, ("function", name)
 
     def _on_relation(self, privilege: Privilege, name: str) -> Iterator[_Needed]:
-        for kind, container in containers_of("relation", name):
-            if kind != ORGANIZATION:
-                yield Privilege.USAGE, kind, container, ("relation", name)
-        yield privilege, "relation", name, ("relation", name)
+        for needed in (*usage_of("relation", name), (privilege, "relation", name)):
+            yield *needed, ("relation", name)
 
     def _owner(self, kind: str, name: str) -> str | None:
         if (kind, name) not in self._owners:

@@ -19,14 +19,13 @@ from leatstream.services.nouns.databases import PUBLIC, require_database
 from leatstream.services.nouns.dependents import refuse_dependents
 from leatstream.services.nouns.external_ids import with_generated
 from leatstream.services.nouns.names import entity_name, qualify_schema, single, store_of
-from leatstream.services.nouns.places import refuse_hosts
+from leatstream.services.nouns.places import refuse_hosts, store_hosts
 from leatstream.services.nouns.schemas import schema_key
 from leatstream.services.nouns.stores import (
     check_config,
     refuse_moved_secrets,
     require_credentials,
     split_secrets,
-    store_hosts,
 )
 from leatstream.services.planning.live_stores import LiveStores
 from leatstream.services.planning.query_properties import query_name
