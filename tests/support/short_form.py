@@ -21,13 +21,12 @@ def later(names: Iterable[str], left_out: Collection[str]) -> list[Any]:
     return [pytest.param(name, marks=[pytest.mark.long] if name in left_out else []) for name in listed]
 
 
-def one_in(number: int, names: Iterable[str], *, first: int = 0) -> list[Any]:
+def one_in(number: int, names: Iterable[str]) -> list[Any]:
     """Parameters, of which ``make test`` runs one in so many.
 
     Args:
         number: how many cases stand for one.
         names: of all cases, those that are alike beside each other.
-        first: position of the first that is run.
     """
     listed = list(names)
-    return later(listed, set(listed) - set(listed[first::number]))
+    return later(listed, set(listed) - set(listed[::number]))

@@ -15,7 +15,7 @@ from leatstream.rest.gate import Gate
 from leatstream.rest.graphql import routes as graphql
 from leatstream.rest.loads import Load, Loads
 from leatstream.rest.metrics import RequestTimes
-from leatstream.rest.routers import operation_id, serve
+from leatstream.rest.routers import serve
 from leatstream.rest.routes import (
     access,
     applications,
@@ -110,7 +110,6 @@ def create_app(env: Environment, *, lifespan: Lifespan | None = None) -> FastAPI
         redirect_slashes=False,
         docs_url=None,
         redoc_url=None,
-        generate_unique_id_function=operation_id,
         separate_input_output_schemas=False,
         **openapi.ABOUT,
     )

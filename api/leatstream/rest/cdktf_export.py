@@ -7,7 +7,7 @@ import keyword
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from leatstream.rest.hcl import Address, FileContent, Heredoc, InputVariable, NameOf
+from leatstream.rest.hcl import Address, FileContent, Heredoc, InputVariable, NameOf, uninterpolated
 from leatstream.rest.terraform_export import ResourceWriter, describe_variable
 from leatstream.services.export.objects import Exported
 from leatstream.services.export.script import Export, ExportedFile, identifier
@@ -69,15 +69,15 @@ def cdktf_program(objects: Sequence[Exported]) -> Export:
     program = _Program([address for address, _ in resources])
     body = [*program.variables(made.variables)]
     body += [line for address, attributes in resources for line in program.resource(address, attributes)]
-    body += [f"{_STEP * 2}if IMPORT:"]
+    if resources:
+        body += [f"{_STEP * 2}if IMPORT:"]
     body += [f"{_STEP * 3}{program.names[to]}.import_from({_string(id_)})" for to, id_ in writer.imports()]
-    if not resources:
-        body[-1] = ""
     notes = "".join(f"\n{note}" for note in made.notes).replace("\\", "\\\\").replace('"""', "'''")
-    helpers = (_TEXT if program.texts else "") + (_BINARY if program.binaries else "")
+    read = {file.binary for file in made.files}
+    helpers = (_TEXT if False in read else "") + (_BINARY if True in read else "")
     head = _HEAD.format(
         notes=notes + "\n" if notes else "",
-        imports=_imports(resources, program),
+        imports=_imports(resources, base64=True in read),
         helpers=helpers,
     )
     main = head + "\n".join(body).rstrip() + "\n" + _TAIL
@@ -86,9 +86,9 @@ def cdktf_program(objects: Sequence[Exported]) -> Export:
     return made
 
 
-def _imports(resources: Sequence[tuple[Address, Mapping[str, Any]]], program: _Program) -> str:
+def _imports(resources: Sequence[tuple[Address, Mapping[str, Any]]], *, base64: bool) -> str:
     classes = sorted({_class(address) for address, _ in resources})
-    lines = [*(["import base64"] if program.binaries else []), "import os", "from pathlib import Path", ""]
+    lines = [*(["import base64"] if base64 else []), "import os", "from pathlib import Path", ""]
     lines += ["from leatstream_cdktf import Construct, LeatstreamProvider, tf"]
     if classes:
         lines += ["from leatstream_cdktf.l1 import (", *(f"{_STEP}{name}," for name in classes), ")"]
@@ -102,7 +102,7 @@ def _class(address: str) -> str:
 
 def _string(text: str) -> str:
     """A literal, in which Terraform interpolates nothing."""
-    plain = text.replace("${", "$${").replace("%{", "%%{")
+    plain = uninterpolated(text)
     if '"' in plain and "'" not in plain and "\\" not in plain and plain.isprintable():
         return f"'{plain}'"
     return json.dumps(plain, ensure_ascii=False)
@@ -113,13 +113,10 @@ class _Program:
 
     Attributes:
         names: of the variable that holds each resource.
-        texts: whether a text is read from a file.
-        binaries: whether another file is read.
     """
 
     def __init__(self, addresses: Sequence[str]) -> None:
         self.names: dict[str, str] = {}
-        self.texts = self.binaries = False
         taken: set[str] = {"self", "scope", "id_"}
         for address in addresses:
             wanted = identifier(address.removeprefix(_PREFIX).replace(".", "_"))
@@ -160,7 +157,7 @@ class _Program:
             case InputVariable():
                 return f"{_input(value.name)}.string_value"
             case FileContent():
-                return self._file(value)
+                return f"{'binary' if value.binary else 'text'}({json.dumps(value.path)})"
             case Heredoc():
                 return _long(value.text)
             case str():
@@ -175,18 +172,13 @@ class _Program:
             case _:
                 return repr(value)
 
-    def _file(self, content: FileContent) -> str:
-        self.binaries |= content.binary
-        self.texts |= not content.binary
-        return f"{'binary' if content.binary else 'text'}({json.dumps(content.path)})"
-
 
 def _input(name: str) -> str:
     return f"var_{name}"
 
 
 def _long(text: str) -> str:
-    plain = text.replace("${", "$${").replace("%{", "%%{")
+    plain = uninterpolated(text)
     # Lines as they are, where nothing in them would have to be escaped.
     odd = "\\" in plain or '"""' in plain or plain.endswith('"')
     whole = all(character == "\n" or character.isprintable() for character in plain)

@@ -66,7 +66,7 @@ class Heredoc:
 def quoted(text: str) -> str:
     """A text as a string literal, in which nothing is interpolated."""
     plain = "".join(_ESCAPES.get(c, c if c.isprintable() else _escaped(c)) for c in text)
-    return f'"{_uninterpolated(plain)}"'
+    return f'"{uninterpolated(plain)}"'
 
 
 def _escaped(character: str) -> str:
@@ -74,7 +74,8 @@ def _escaped(character: str) -> str:
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
-def _uninterpolated(text: str) -> str:
+def uninterpolated(text: str) -> str:
+    """A text in which Terraform takes nothing for an expression."""
     return text.replace("${", "$${").replace("%{", "%%{")
 
 
@@ -135,7 +136,7 @@ def _value(value: Any, depth: int) -> str:
     if isinstance(value, Expression):
         return str(value)
     if isinstance(value, Heredoc):
-        return f"<<{value.mark}\n{_uninterpolated(value.text)}\n{value.mark}"
+        return f"<<{value.mark}\n{uninterpolated(value.text)}\n{value.mark}"
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, int | float):

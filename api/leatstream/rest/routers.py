@@ -10,8 +10,7 @@ from fastapi.routing import APIRoute
 from leatstream.rest.deps import refuse_unknown_parameters
 
 
-def operation_id(route: APIRoute) -> str:
-    """The name of the function that answers."""
+def _operation_id(route: APIRoute) -> str:
     return route.name
 
 
@@ -30,7 +29,7 @@ def api_router(
         tags=tags,
         include_in_schema=include_in_schema,
         dependencies=[Depends(refuse_unknown_parameters)],
-        generate_unique_id_function=operation_id,
+        generate_unique_id_function=_operation_id,
     )
 
 

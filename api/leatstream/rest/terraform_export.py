@@ -94,7 +94,7 @@ def terraform_configuration(objects: Sequence[Exported]) -> Export:
 
 
 def describe_variable(what: str) -> str:
-    """What people are told of the variable for a secret value."""
+    """The description of the variable for a secret value."""
     return f"{what[0].upper()}{what[1:]}; null = the stored value stays."
 
 
