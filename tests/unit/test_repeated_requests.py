@@ -28,7 +28,9 @@ class OfCli:
         self.pauses: list[float] = []
         monkeypatch.setattr(cli, "_sleep", self.pauses.append)
 
-    def ask(self, method: str, path: str, *steps: Step) -> tuple[int, str | None]:
+    def ask(
+        self, method: str, path: str, *steps: Step, headers: dict[str, str] | None = None
+    ) -> tuple[int, str | None]:
         left, asked = list(steps), []
 
         def handle(request: httpx2.Request) -> httpx2.Response:
@@ -38,7 +40,7 @@ class OfCli:
 
         made = cli.Client(Connection("http://s.test", "t", "a test"), httpx2.MockTransport(handle))
         try:
-            made.call(method, path, body={} if method in ("PUT", "POST") else None)
+            made.call(method, path, body={} if method in ("PUT", "POST") else None, headers=headers)
         except cli.ProblemAnswer as answer:
             return len(asked), answer.problem["code"]
         return len(asked), None
@@ -153,6 +155,15 @@ def test_what_the_first_try_has_deleted_is_deleted(monkeypatch: pytest.MonkeyPat
     assert ask("DELETE", "/v1/queries/q", (503, AWAY), (404, GONE)) == (2, None)
     assert ask("DELETE", "/v1/queries/q", (404, GONE)) == (1, "not-found")
     assert ask("DELETE", "/v1/queries/q", (503, BUSY), (404, GONE)) == (2, "not-found")
+
+
+def test_a_creation_that_may_have_happened_is_not_sent_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second one would find the object of the first, and report that it exists already."""
+    ask: Callable[..., Any] = OfCli(monkeypatch).ask
+    new = {"If-None-Match": "*"}
+    answers = (503, AWAY), (409, {"code": "already-exists", "detail": "r"})
+    assert ask("PUT", "/v1/roles/r", *answers, headers=new) == (1, "catalog-unreachable")
+    assert ask("PUT", "/v1/roles/r", (503, BUSY), (200, {}), headers=new) == (2, None)
 
 
 def test_the_provider_knows_that_an_earlier_try_may_have_been_kept(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -123,7 +123,9 @@ class Client:
                 code, left = refusal.problem.get("code"), end - time.monotonic()
                 if doubt and method == "DELETE" and answer.status_code == 404 and code == "not-found":
                     return None  # by an earlier try
-                if left <= 0 or not _may_help(code, method, path):
+                # An earlier try may have created it: the next one would find its own object in the way.
+                creates = "If-None-Match" in sent and code == _IN_DOUBT
+                if left <= 0 or creates or not _may_help(code, method, path):
                     raise
                 doubt = doubt or code == _IN_DOUBT
             asked = answer.headers.get("Retry-After", "")
