@@ -45,6 +45,11 @@ export function roleForms({ name, comment, inherits }: NewRole): Forms {
     sql: [`CREATE ROLE ${quoted(name)}${comment ? ` COMMENT ${text(comment)}` : ""};`, ...inherited].join("\n"),
     terraform: list ? hcl.replace(/\n}$/, `\n  inherits = [${list}]\n}`) : hcl,
     curl: curl("PUT", rolePath(name), { comment: comment || null, inherits: inherits.length > 0 ? inherits : null }),
+    leat: [
+      `leat role create ${shell(quoted(name))}`,
+      ...inherits.map((one) => `--inherits ${shell(one)}`),
+      ...(comment ? [`--comment ${shell(comment)}`] : []),
+    ].join(" "),
   };
 }
 
@@ -70,6 +75,14 @@ export function grantPath(role: string, grant: GrantView): string {
   return `${rolePath(role)}/grants/${grant.privilege}/${grant.on}${more}`;
 }
 
+/** A grant as the arguments of `leat role grant` and `leat role revoke`. */
+function leatGrant(role: string, grant: GrantView): string {
+  const { privilege, on, name, in_database, in_schema, entities } = grant;
+  const flags = { "--in-database": in_database, "--in-schema": in_schema, "--entities": entities };
+  const given = Object.entries(flags).flatMap(([flag, value]) => (value ? [`${flag} ${shell(value)}`] : []));
+  return [shell(quoted(role)), privilege, name ? shell(`${on}:${name}`) : on, ...given].join(" ");
+}
+
 export function grantForms(role: string, grant: GrantView): Forms {
   const { privilege, on, name, in_database, in_schema, entities, grant_option } = grant;
   const members = { role, privilege, on, name, in_database, in_schema, entities, grant_option: grant_option || null };
@@ -79,6 +92,7 @@ export function grantForms(role: string, grant: GrantView): Forms {
     sql: `GRANT ${privilege.toUpperCase()} ON ${sqlTarget(grant)} TO ROLE ${quoted(role)}${option};`,
     terraform: resource("grant", label, members),
     curl: curl("PUT", grantPath(role, grant), grant_option ? { grant_option: true } : {}),
+    leat: `leat role grant ${leatGrant(role, grant)}${grant_option ? " --with-grant-option" : ""}`,
   };
 }
 
@@ -86,6 +100,7 @@ export function revokeForms(role: string, grant: GrantView): Forms {
   return {
     sql: `REVOKE ${grant.privilege.toUpperCase()} ON ${sqlTarget(grant)} FROM ROLE ${quoted(role)};`,
     curl: curl("DELETE", grantPath(role, grant)),
+    leat: `leat role revoke ${leatGrant(role, grant)}`,
   };
 }
 
@@ -96,12 +111,16 @@ export function memberPath(role: string, { kind, name }: Member): string {
   return `${rolePath(role)}/members/${kind}/${segment(name)}`;
 }
 
+const leatMember = (role: string, { kind, name }: Member): string =>
+  `${shell(quoted(role))} ${shell(`${kind}:${quoted(name)}`)}`;
+
 export function memberForms(role: string, member: Member): Forms {
   const { kind, name } = member;
   return {
     sql: `GRANT ROLE ${quoted(role)} TO ${kind.toUpperCase()} ${quoted(name)};`,
     terraform: resource("role_membership", `${role}_${name}`, { role, member_kind: kind, member: name }),
     curl: curl("PUT", memberPath(role, member), {}),
+    leat: `leat role add-member ${leatMember(role, member)}`,
   };
 }
 
@@ -109,6 +128,7 @@ export function removalForms(role: string, member: Member): Forms {
   return {
     sql: `REVOKE ROLE ${quoted(role)} FROM ${member.kind.toUpperCase()} ${quoted(member.name)};`,
     curl: curl("DELETE", memberPath(role, member)),
+    leat: `leat role remove-member ${leatMember(role, member)}`,
   };
 }
 

@@ -68,7 +68,7 @@ export function queryOf(grant: GrantView): Partial<Record<(typeof PLACES)[number
 }
 const PLACES = ["name", "in_database", "in_schema", "entities"] as const;
 
-/** What tells one grant of a role from the others. */
+/** What distinguishes one grant of a role from the others. */
 export function keyOf(grant: GrantView): string {
   return `${grant.privilege} ${targetOf(grant)}`;
 }
