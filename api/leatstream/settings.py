@@ -100,9 +100,9 @@ class Settings(BaseSettings):
         stop_grace_seconds: how long the jobs of a server that is stopped may take to end their batches.
         keep_replaced_seconds: how long a query is kept after a blue-green replacement.
         allowed_networks: where stores and schema registries may be, beside public addresses: networks,
-            addresses, host names, ``private``, ``loopback`` or ``*``, parted by commas.
+            addresses, host names, ``private``, ``loopback`` or ``*``, separated by commas.
         oidc: identity providers whose tokens are accepted (JSON list).
-        revoked_grace_seconds: how long a job goes on after its owner has lost a privilege that it needs.
+        revoked_grace_seconds: how long a job continues after its owner has lost a privilege that it needs.
         audit_days: how long an event of the audit log is kept.
         keep_checkpoints_seconds: how long a query's old checkpoints are kept once its present one is at work.
         warm_up_kafka: broker that drivers warm up against.

@@ -26,7 +26,7 @@ _NO_KEY = "(no envelope)"
 
 @dataclass(frozen=True, slots=True)
 class Rotation:
-    """What a rotation came to.
+    """The result of a rotation.
 
     Attributes:
         key: id of the primary key.
@@ -49,7 +49,7 @@ def rotate(open_unit: OpenUnit, box: KeyRingBox, unowned: frozenset[str] = froze
     Args:
         open_unit: of the catalog.
         box: with the key ring.
-        unowned: references of values that no key opens and nobody misses.
+        unowned: references of values that no key opens and no object uses.
     """
     present = count_by_key(open_unit)[box.ring.primary]
     wrapped = 0

@@ -153,7 +153,7 @@ class RuntimeSettings:
         keep_replaced: seconds that a query is kept after another has taken over from it.
         keep_checkpoints: seconds that a query's old checkpoints are kept once its present one is at work.
         keep_events: seconds that an event of the audit log is kept.
-        revoked_grace: seconds that a job goes on after its owner has lost a privilege that it needs.
+        revoked_grace: seconds that a job continues after its owner has lost a privilege that it needs.
         max_restarts: restarts in a row before a query is given up as failed.
         default_store: store taken when neither statement nor context names one.
         error_excerpts: whether errors may show short pieces of a record's values.

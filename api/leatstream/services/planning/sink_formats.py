@@ -57,7 +57,7 @@ def sink_formats(
 
 
 def written_properties(given: RelationProperties) -> dict[str, Effective]:
-    """What the user wrote of a relation's records; what is worked out stands beside it, or in its place."""
+    """What the user wrote of a relation's records; inferred properties add to these or replace them."""
     found = {
         "value.format": given.value_format,
         "value.descriptor.source": given.descriptor_source,

@@ -23,7 +23,7 @@ _RUNS = (QueryState.STARTING, QueryState.RUNNING)
 
 
 def end_revoked(env: Environment, queries: Sequence[Query]) -> None:
-    """Look at the rights of running queries after a change, and end the jobs that may not go on.
+    """Check the rights of running queries after a change, and end the jobs that may not continue.
 
     An ended job is started again by its reconciler, which refuses that with the reason (``_launch``).
 
