@@ -8,6 +8,7 @@ from typing import Any
 
 import httpx2
 import pytest
+from own_clock import set_clock
 
 from leatstream.cli import client as cli
 from leatstream.cli.connection import Connection
@@ -144,7 +145,7 @@ def test_the_provider_waits_for_a_lost_service_with_every_request(
 def test_it_does_not_go_on_for_ever(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     ticks = itertools.count(0.0, 7.0)
     for module in (cli, provider):
-        monkeypatch.setattr(module.time, "monotonic", lambda: next(ticks))
+        set_clock(monkeypatch, module, monotonic=lambda: next(ticks))
     asked, code = client.ask("PUT", "/v1/queries/q", (503, AWAY))
     assert (2 < asked < 8, code) == (True, "catalog-unreachable")
 
@@ -196,7 +197,7 @@ def test_the_provider_sends_a_put_again_whose_answer_is_lost(
     """A server that starts anew fails no create that is in flight, whatever the time it took to be gone."""
     made, asked = provider.Client("http://s.test"), []
     clock = itertools.count(0.0, 0.1)
-    monkeypatch.setattr(provider.time, "monotonic", lambda: next(clock) + 90.0 * len(asked))
+    set_clock(monkeypatch, provider, monotonic=lambda: next(clock) + 90.0 * len(asked))
     monkeypatch.setattr(made, "sleep", lambda _: None)
 
     def once(method: str, *_: Any) -> Any:

@@ -9,9 +9,11 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from own_clock import set_clock
 from rich.cells import cell_len
 from rich.console import Console
 
+from leatstream.cli import top
 from leatstream.cli.fitting import GAP, age, fitted
 from leatstream.cli.top import figures
 
@@ -245,7 +247,7 @@ def test_top_ends_on_ctrl_c(service: Service, leat: Leat, monkeypatch: pytest.Mo
     monkeypatch.setenv("TERM", "xterm")
     console = Console(file=screen, force_terminal=True, width=80)
     monkeypatch.setattr("leatstream.cli.top.stdout", lambda: console)
-    monkeypatch.setattr("leatstream.cli.top.time.sleep", sleep)
+    set_clock(monkeypatch, top, sleep=sleep)
     assert leat("query", "top", "--interval", "0.5").status == 0
     assert looks == [0.5, 0.5]
     assert "Ctrl-C ends" in screen.getvalue()

@@ -9,6 +9,7 @@ from typing import Any
 import boto3
 import pytest
 from botocore.stub import Stubber
+from own_clock import set_clock
 
 from leatstream.connectors.kinesis import shards as kinesis_shards
 from leatstream.connectors.kinesis.records import records
@@ -105,7 +106,7 @@ class Setting:
 @pytest.fixture
 def on(monkeypatch: pytest.MonkeyPatch) -> Iterator[Setting]:
     setting = Setting()
-    monkeypatch.setattr(kinesis_shards.time, "sleep", setting.clock.sleep)
+    set_clock(monkeypatch, kinesis_shards, sleep=setting.clock.sleep)
     yield setting
     setting.stub.assert_no_pending_responses()
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from own_clock import set_clock
 
 from leatstream.engine import pods
 from leatstream.engine.pod_manifests import SERVER_LABEL, PodPlan, pod_name
@@ -111,7 +111,7 @@ def test_a_pod_that_does_not_go_is_waited_for_once(
         slept.append(seconds)
         now[0] += seconds
 
-    monkeypatch.setattr(pods, "time", SimpleNamespace(monotonic=lambda: now[0], sleep=sleep))
+    set_clock(monkeypatch, pods, monotonic=lambda: now[0], sleep=sleep)
     monkeypatch.setattr(pods, "_UNTIL_GONE", 30.0)
     for least, most in ((30.0, 31.0), (0.1, 1.0)):
         slept.clear()

@@ -4,6 +4,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from own_clock import set_clock
 
 from leatstream.errors import StoreError
 from leatstream_jobs.attempt import offset_mirror
@@ -40,7 +41,7 @@ class Ends:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     found = SimpleNamespace(now=100.0)
-    monkeypatch.setattr(offset_mirror.time, "monotonic", lambda: found.now)
+    set_clock(monkeypatch, offset_mirror, monotonic=lambda: found.now)
     return found
 
 

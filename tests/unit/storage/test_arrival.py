@@ -10,6 +10,7 @@ from typing import Any
 import psycopg
 import pytest
 import sqlalchemy as sa
+from own_clock import set_clock
 
 from leatstream.errors import StackError
 from leatstream.storage import arrival
@@ -37,7 +38,7 @@ def database(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[float]]:
 
         engine = SimpleNamespace(connect=connect, dispose=lambda: None)
         monkeypatch.setattr(arrival, "make_engine", lambda _: engine)
-        monkeypatch.setattr(arrival, "time", SimpleNamespace(monotonic=lambda: now[0], sleep=sleep))
+        set_clock(monkeypatch, arrival, monotonic=lambda: now[0], sleep=sleep)
         return pauses
 
     return set_up

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from own_clock import set_clock
 
-from leatstream_terraform import rest
+from leatstream_terraform import applying, leaving, rest
 from leatstream_terraform.applying import Applied, apply
 from leatstream_terraform.plan import forget, propose, templates
 from leatstream_terraform.planning import plan
@@ -36,7 +37,8 @@ class Script(Client):
     def __init__(self, monkeypatch: pytest.MonkeyPatch, *steps: tuple[str, Any]) -> None:
         super().__init__("http://s.test")
         self.steps, self.asked, self.now = list(steps), [], 0.0
-        monkeypatch.setattr(rest.time, "monotonic", lambda: self.now)
+        for module in (rest, applying, leaving):
+            set_clock(monkeypatch, module, monotonic=lambda: self.now)
 
     def _once(self, method: str, path: str, body: Any, headers: Any) -> Answer:
         self.asked.append((method, path, body))
