@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable
 from typing import Any
 
@@ -22,11 +23,17 @@ def later(names: Iterable[str], left_out: Collection[str]) -> list[Any]:
 
 
 def one_in(number: int, names: Iterable[str]) -> list[Any]:
-    """Parameters, of which ``make test`` runs one in so many.
+    """Parameters, of which ``make test`` runs one in so many of each group, and the first at least.
 
     Args:
         number: how many cases stand for one.
-        names: of all cases, those that are alike beside each other.
+        names: of all cases, those that are alike beside each other; a group is what comes before a colon.
     """
-    listed = list(names)
-    return later(listed, set(listed) - set(listed[::number]))
+    listed, seen = list(names), Counter[str]()
+    left_out = set()
+    for name in listed:
+        group = name.partition(": ")[0] if ": " in name else ""
+        if seen[group] % number:
+            left_out.add(name)
+        seen[group] += 1
+    return later(listed, left_out)

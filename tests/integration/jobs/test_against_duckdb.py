@@ -229,7 +229,7 @@ def bag(found: list[list[Any]]) -> list[str]:
     return sorted(json.dumps([shown(value) for value in row]) for row in found)
 
 
-@pytest.mark.parametrize("name", one_in(2, [*STREAMS, *PLAIN]))
+@pytest.mark.parametrize("name", one_in(3, [*STREAMS, *PLAIN]))
 def test_stream(name: str, spark: SparkSession, job: Callable[..., Any], tmp_path: Path) -> None:
     ours, theirs = (STREAMS | PLAIN)[name]
     batches = rows(random.Random(name))
@@ -249,7 +249,7 @@ def test_stream(name: str, spark: SparkSession, job: Callable[..., Any], tmp_pat
     assert bag(written) == bag(expected)
 
 
-@pytest.mark.parametrize("name", one_in(2, JOINS))
+@pytest.mark.parametrize("name", one_in(3, JOINS))
 def test_interval_join(name: str, spark: SparkSession, job: Callable[..., Any], tmp_path: Path) -> None:
     """Matches are found across batches and whichever side is late; an unmatched row is written once."""
     ours, theirs = JOINS[name]
@@ -270,7 +270,7 @@ def test_interval_join(name: str, spark: SparkSession, job: Callable[..., Any], 
     assert bag(written) == bag(expected)
 
 
-@pytest.mark.parametrize("name", one_in(2, CHANGELOGS))
+@pytest.mark.parametrize("name", one_in(3, CHANGELOGS))
 def test_changelog(name: str, spark: SparkSession, job: Callable[..., Any], tmp_path: Path) -> None:
     ours, theirs = CHANGELOGS[name]
     batches = rows(random.Random(name))

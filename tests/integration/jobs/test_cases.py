@@ -23,7 +23,7 @@ PATHS = {f"{topic}/{p.stem}": p for topic in TOPICS for p in sorted((FOLDER / to
 REWRITE = bool(os.environ.get("LEATSTREAM_REWRITE_CASES"))
 
 
-@pytest.mark.parametrize("name", one_in(4, PATHS))
+@pytest.mark.parametrize("name", one_in(6, PATHS))
 def test_case(name: str, spark: SparkSession, job: Callable[..., Any], tmp_path: Path) -> None:
     case = json.loads(PATHS[name].read_text(encoding="utf-8"))
     found, after, dropped = run_case(spark, case, job, tmp_path)
