@@ -85,7 +85,7 @@ def test_a_new_sink_has_the_column_that_is_asked_for(
         "H",
     )
     (problem,) = _problems(pageviews, text.format("'headers.column'='x', "))
-    assert (problem["code"], problem["hint"]) == ("unknown-column", 'There is id, "H".')
+    assert (problem["code"], problem["hint"]) == ("unknown-column", 'Available: id, "H".')
     _make(pageviews, text.format(""))
     assert _job(fresh, "made").sink.headers_column is None
 

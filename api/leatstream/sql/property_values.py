@@ -57,7 +57,7 @@ class PropertyReader:
     def unknown(self, key: str, known: Collection[str]) -> None:
         """Note that there is no such property."""
         near = get_close_matches(key, known, n=1, cutoff=0.6)
-        hint = f"Did you mean {near[0]!r}?" if near else f"There is {', '.join(known)}."
+        hint = f"Did you mean {near[0]!r}?" if near else f"Available: {', '.join(known)}."
         detail = f"{key!r} is not a {self.what} property."
         self.faults.add("invalid-property", detail, hint=hint, **self.where(key, of_key=True))
 

@@ -195,7 +195,7 @@ def _format(reader: PropertyReader, key: str, built: tuple[str, ...]) -> str | N
     if word is None or word in built:
         return word
     detail = f"{key!r} = {word} is not supported."
-    reader.faults.add("unsupported", detail, hint=f"There is {', '.join(built)}.", **reader.where(key))
+    reader.faults.add("unsupported", detail, hint=f"Available: {', '.join(built)}.", **reader.where(key))
     return None
 
 

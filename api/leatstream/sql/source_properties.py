@@ -155,7 +155,7 @@ def check_source_properties(given: Properties, relation: Relation, faults: Fault
 def suggestion_of(key: str) -> str:
     """What was probably meant, else the list."""
     near = suggestion(key, KNOWN)
-    return near.replace('"', "'") if near else f"There is {', '.join(KNOWN)}."
+    return near.replace('"', "'") if near else f"Available: {', '.join(KNOWN)}."
 
 
 def _check_pair(given: Properties, found: dict[str, str], faults: Faults) -> None:

@@ -72,7 +72,7 @@ def _is_before(scripts: ScriptDirectory, revision: str, present: tuple[str, ...]
     if revision == "head":
         return False
     if revision not in order:
-        hint = f"There are {', '.join(order[1:])}."
+        hint = f"Available: {', '.join(order[1:])}."
         raise StackError("part-failed", f"There is no schema {revision}.", hint=hint)
     return any(order.index(one) > order.index(revision) for one in present)
 

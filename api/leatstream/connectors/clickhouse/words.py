@@ -88,7 +88,7 @@ def _address(given: WithList) -> Settings:
         given.wrong("uris", "'uris' holds no user and no password.", hint)
         return {}
     if parts.query or parts.fragment:
-        hint = "There is 'clickhouse.username', 'clickhouse.password' and tls.…"
+        hint = "Available: 'clickhouse.username', 'clickhouse.password' and tls.…"
         given.wrong("uris", "'uris' of a ClickHouse store has no parameters.", hint)
         return {}
     found: Settings = {"host": host, "database": database or None}

@@ -261,7 +261,7 @@ def check_grants(unit: UnitOfWork, grants: Sequence[Grant], held: Sequence[Grant
         if one.privilege not in known:
             names = ", ".join(p.value.upper() for p in known)
             detail = f"{one.privilege.value.upper()} cannot be granted on a {on.kind}."
-            faults.add("validation", detail, pointer=pointer, hint=f"There is {names}.")
+            faults.add("validation", detail, pointer=pointer, hint=f"Available: {names}.")
         elif on.name is None and on.within not in CONTAINERS.get(on.kind, ()):
             places = ", ".join(CONTAINERS.get(on.kind, ()))
             faults.add("validation", f"All of kind {on.kind} can be in: {places}.", pointer=pointer)

@@ -73,7 +73,7 @@ def _headers(
     if column is None:
         shown = ", ".join(quote(one.name) for one in columns)
         detail = f"{quote(given.headers_column)} of '{HEADERS}' is not a column."
-        faults.add("unknown-column", detail, hint=f"There is {shown}.", **at)
+        faults.add("unknown-column", detail, hint=f"Available: {shown}.", **at)
         return None
     kinds = [part.kind for part in column.type.arguments] if column.type.kind == "MAP" else []
     if kinds[:1] != ["VARCHAR"] or kinds[1] not in _HEADER_VALUES:

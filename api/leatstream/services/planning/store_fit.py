@@ -107,7 +107,7 @@ def _check_format(connector: Connector, value_format: str, faults: Faults, where
         faults.add(
             "unsupported",
             f"Stores of kind {connector.kind} do not hold {value_format}.",
-            hint=f"There is {', '.join(connector.value_formats)}.",
+            hint=f"Available: {', '.join(connector.value_formats)}.",
             **where("value.format"),
         )
 

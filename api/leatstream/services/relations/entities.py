@@ -243,7 +243,7 @@ def _refuse_foreign(connector: Connector, store: str, properties: Mapping[str, i
         faults.add(
             "invalid-property",
             f"{name} does not fit store {quote(store)}, which is of kind {connector.kind}.",
-            hint=f"There is {', '.join(sorted(known)) or 'none'}.",
+            hint=f"Available: {', '.join(sorted(known)) or 'none'}.",
         )
     faults.raise_if_any()
 

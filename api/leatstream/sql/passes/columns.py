@@ -163,4 +163,4 @@ def _listed(names: Sequence[str]) -> str | None:
     if not names:
         return None
     shown = ", ".join(quote(name) for name in names[:8])
-    return f"There is {shown}, …" if len(names) > 8 else f"There is {shown}."
+    return f"Available: {shown}, …" if len(names) > 8 else f"Available: {shown}."
