@@ -82,7 +82,7 @@ def _check(statement: s.Statement) -> None:
             "unsupported",
             "This statement cannot be part of an application.",
             position=statement.position,
-            hint="There is USE, CREATE STREAM, CHANGELOG, TABLE, VIRTUAL STREAM and VIRTUAL CHANGELOG, and"
+            hint="Available: USE, CREATE STREAM, CHANGELOG, TABLE, VIRTUAL STREAM and VIRTUAL CHANGELOG, and"
             " INSERT INTO … SELECT.",
         )
     if getattr(statement, "or_replace", False) or getattr(statement, "if_not_exists", False):

@@ -184,7 +184,7 @@ class NounStatements(Leat.Parser):
     def _set_statement(self, first: Token) -> s.Statement:
         self._advance()
         if not self.take("default"):
-            self.refuse("The statement SET", hint="There is SET DEFAULT DATABASE, SCHEMA or STORE.")
+            self.refuse("The statement SET", hint="Available: SET DEFAULT DATABASE, SCHEMA or STORE.")
         if self.is_word("role"):
             self.refuse("SET DEFAULT ROLE", hint="USE ROLE r, or set 'default.role' of the account.")
         noun = self._noun(("database", "schema", "store"), "DATABASE, SCHEMA or STORE")

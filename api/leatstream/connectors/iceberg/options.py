@@ -33,7 +33,7 @@ def check_options(given: Mapping[str, Any]) -> tuple[dict[str, str], list[Option
         elif name == SKIP:
             faults.append(OptionFault(name, f"{name} is TRUE or FALSE."))
         else:
-            hint = f"There is {INTERVAL}, {SKIP} and {START}."
+            hint = f"Available: {INTERVAL}, {SKIP} and {START}."
             faults.append(OptionFault(name, f"{name} is no property of an Iceberg table.", hint))
     return found, faults
 

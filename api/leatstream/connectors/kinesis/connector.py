@@ -247,7 +247,7 @@ def _check_configs(configs: Mapping[str, str]) -> dict[str, str]:
         faults.add(
             "invalid-property",
             f"{name} is no setting of a Kinesis stream.",
-            hint=f"There is {MODE} and {RETENTION}.",
+            hint=f"Available: {MODE} and {RETENTION}.",
         )
     faults.raise_if_any()
     return {MODE: mode, RETENTION: hours}

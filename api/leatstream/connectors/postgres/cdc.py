@@ -121,7 +121,7 @@ def _check_origin(column: Column, faults: Faults, position: Position | None) -> 
         if _ORIGIN.get(name) != kind.kind:
             known = ", ".join(f'"{n}" {t}' for n, t in _ORIGIN.items())
             detail = f"{column.name} of a stream of changes has no member {quote(name)} {kind}."
-            faults.add("type-mismatch", detail, position=position, hint=f"There is {known}.")
+            faults.add("type-mismatch", detail, position=position, hint=f"Available: {known}.")
 
 
 def _check_columns(
@@ -140,7 +140,7 @@ def _check_columns(
                 f"Table {relation.entity} has no column {quote(name)} ({prefix}{name} of {relation.fqn})."
             )
             known = ", ".join(quote(c) for c in there)
-            faults.add("unknown-column", detail, position=position, hint=f"There is {known}.")
+            faults.add("unknown-column", detail, position=position, hint=f"Available: {known}.")
         elif found.computed:
             detail = (
                 f"{prefix}{name} of {relation.fqn} is a generated column of the table, which its log does "

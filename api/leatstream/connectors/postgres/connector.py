@@ -201,7 +201,7 @@ def _check_configs(configs: Mapping[str, str]) -> str:
         faults.add("invalid-property", f"{REPLICA_IDENTITY} is {', '.join(_IDENTITIES)}.")
     for name in sorted(set(configs) - {REPLICA_IDENTITY}):
         faults.add(
-            "invalid-property", f"{name} is no setting of a table.", hint=f"There is {REPLICA_IDENTITY}."
+            "invalid-property", f"{name} is no setting of a table.", hint=f"Available: {REPLICA_IDENTITY}."
         )
     faults.raise_if_any()
     return identity

@@ -100,7 +100,7 @@ def _parameters(given: WithList, query: str) -> dict[str, str]:
         else:
             shown = re.sub(r"[^a-z_]", "?", name)[:40]
             detail = f"'uris' has the parameter {shown!r}, which is not allowed."
-            given.wrong("uris", detail, "There is sslmode and application_name.")
+            given.wrong("uris", detail, "Available: sslmode and application_name.")
     return found
 
 

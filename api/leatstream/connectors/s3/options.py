@@ -84,7 +84,7 @@ def check_options(
     for name, value in given.items():
         if name not in _READERS:
             faults.append(
-                OptionFault(name, f"{name} is no property of files.", f"There is {', '.join(_READERS)}.")
+                OptionFault(name, f"{name} is no property of files.", f"Available: {', '.join(_READERS)}.")
             )
             continue
         try:

@@ -234,7 +234,7 @@ def privileges_of(
                 "validation",
                 f"{word.upper()} is no privilege on {target.kind.replace('_', ' ')}s.",
                 position=s.position,
-                hint="There is " + ", ".join(one.value.upper() for one in known) + ".",
+                hint="Available: " + ", ".join(one.value.upper() for one in known) + ".",
             )
     return [Privilege(word) for word in words]
 
