@@ -75,6 +75,16 @@ def test_a_statement_in_their_stead_changes_nothing(pageviews: TestClient) -> No
         ({"query.driver": "shared", "mode": "realtime"}, "unsupported", "#/properties/query.driver"),
         ({"query.target.batch.seconds": "0"}, "invalid-property", "#/properties/query.target.batch.seconds"),
         ({"query.target.batch.seconds": "2"}, "unsupported", "#/properties/query.target.batch.seconds"),
+        (
+            {"query.batch.interval.seconds": "x"},
+            "invalid-property",
+            "#/properties/query.batch.interval.seconds",
+        ),
+        (
+            {"query.trigger": "available_now", "query.batch.interval.seconds": "2"},
+            "unsupported",
+            "#/properties/query.batch.interval.seconds",
+        ),
         ({"query.json.reader": "fast"}, "invalid-property", "#/properties/query.json.reader"),
         ({"query.json.reader": "workers"}, "unsupported", "#/properties/query.json.reader"),
         ({"from.savepoint": "s", "from.query": "q"}, "invalid-property", "#/properties/from.query"),
@@ -161,3 +171,22 @@ def test_a_querys_name_is_that_of_its_address(pageviews: TestClient) -> None:
     assert _put(pageviews, sql=own)["name"] == "views"
     body = {"sql": text.replace("* FROM", "userid FROM")}
     assert _fault(pageviews.post(f"{PATH}:replace", json=body)) == ("invalid-property", "#/sql")
+
+
+COUNTED = (
+    "CREATE STREAM views AS SELECT userid, count(*) AS n, window_start FROM TUMBLE(pageviews, SIZE 5 SECONDS)"
+)
+
+
+def test_a_change_of_the_interval_between_batches_keeps_state(pageviews: TestClient, fresh: Any) -> None:
+    counted = f"{COUNTED} GROUP BY userid, window_start, window_end"
+    _put(pageviews, sql=counted)
+    assert _interval(fresh) == 0
+    made = _put(pageviews, sql=counted, properties={"query.batch.interval.seconds": "2.5"})
+    assert made["plan"]["change"]["class"] == "restart-keep-state"
+    assert _interval(fresh) == 2500
+
+
+def _interval(world: Any) -> int:
+    with world.env.open_unit(write=False) as unit:
+        return int(unit.queries.find("views").job["trigger_interval_ms"])

@@ -31,6 +31,7 @@ from leatstream.services.planning.query_properties import (
     MODE,
     TRIGGER,
     available_now,
+    batch_interval_ms,
     check_words,
     isolation_of,
     json_reader,
@@ -141,7 +142,9 @@ def plan_job(
         state=dict(logical.state),
         places=places_of(logical, sql),
         conf={"spark.sql.shuffle.partitions": _shuffle_partitions(logical, partitions)},
-        trigger_interval_ms=max(_interval(env, sink), _SHARED_INTERVAL if shared else 0),
+        trigger_interval_ms=max(
+            batch_interval_ms(properties, mode), _interval(env, sink), _SHARED_INTERVAL if shared else 0
+        ),
         available_now=once,
         driver=isolation,
     )

@@ -15,11 +15,12 @@ NAME = "query.name"
 MODE = "mode"
 TRIGGER = "query.trigger"
 TARGET = "query.target.batch.seconds"
+INTERVAL = "query.batch.interval.seconds"
 REPLACE_MODE = "replace.mode"
 DRIVER = "query.driver"
 JSON_READER = "query.json.reader"
 QUERY_PROPERTIES = (
-    *(NAME, MODE, "from.savepoint", "from.query", TRIGGER, TARGET, REPLACE_MODE, DRIVER),
+    *(NAME, MODE, "from.savepoint", "from.query", TRIGGER, TARGET, INTERVAL, REPLACE_MODE, DRIVER),
     JSON_READER,
 )
 # Of the properties that are one word, the one that counts when nothing is said first.
@@ -176,9 +177,33 @@ def target_batch_ms(properties: Properties, mode: Mode) -> int | None:
     Raises:
         RequestError: invalid-property or unsupported.
     """
-    given = properties.get(TARGET)
+    default = _DEFAULT_TARGET_MS if mode is Mode.MICRO_BATCH else None
+    given = _millis(properties, TARGET, mode)
+    return default if given is None else given
+
+
+def batch_interval_ms(properties: Properties, mode: Mode) -> int:
+    """Milliseconds from the start of a batch to that of the next one; 0 for as soon as there are records.
+
+    Raises:
+        RequestError: invalid-property or unsupported.
+    """
+    given = _millis(properties, INTERVAL, mode)
+    if given is not None and available_now(properties):
+        raise RequestError(
+            "unsupported",
+            f"A query that completes runs its batches one after another, without '{INTERVAL}'.",
+            **properties[INTERVAL].place,
+            hint=f"Leave '{INTERVAL}' or '{TRIGGER}' out.",
+        )
+    return given or 0
+
+
+def _millis(properties: Properties, name: str, mode: Mode) -> int | None:
+    """A property of micro-batches that is a number of seconds; None where it is left out."""
+    given = properties.get(name)
     if given is None:
-        return _DEFAULT_TARGET_MS if mode is Mode.MICRO_BATCH else None
+        return None
     try:
         seconds = float(str(given.value))
     except ValueError:
@@ -186,13 +211,13 @@ def target_batch_ms(properties: Properties, mode: Mode) -> int | None:
     if not _LEAST_SECONDS <= seconds <= _MOST_SECONDS:
         raise RequestError(
             "invalid-property",
-            f"{TARGET} is a number of seconds from {_LEAST_SECONDS} to {_MOST_SECONDS}.",
+            f"{name} is a number of seconds from {_LEAST_SECONDS} to {_MOST_SECONDS}.",
             **given.place,
         )
     if mode is not Mode.MICRO_BATCH:
         raise RequestError(
             "unsupported",
-            f"'{TARGET}' is about micro-batches, and this query runs in real-time mode.",
+            f"'{name}' is about micro-batches, and this query runs in real-time mode.",
             **given.place,
             hint=f"Add '{MODE}' = 'micro_batch', or leave it out.",
         )
