@@ -425,11 +425,18 @@ def administrator(world: World) -> str:
     return token
 
 
-def make_world(directory: Path) -> World:
-    """Real services and a real catalog over fakes."""
-    path = directory / "catalog.db"
-    path.write_bytes(_empty_catalog())
-    units = open_units(f"sqlite:///{path}")
+def make_world(directory: Path, catalog: str | None = None) -> World:
+    """Real services and a real catalog over fakes.
+
+    Args:
+        directory: for its files.
+        catalog: URL of a migrated and empty catalog; left out: one in SQLite.
+    """
+    if catalog is None:
+        path = directory / "catalog.db"
+        path.write_bytes(_empty_catalog())
+        catalog = f"sqlite:///{path}"
+    units = open_units(catalog)
     token, token_id, token_hash = mint_token()
     reader, reader_id, reader_hash = mint_token()
     with units() as unit:

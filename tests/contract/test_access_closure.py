@@ -1,0 +1,11 @@
+"""What a role may do after any row of changes, on two servers of one catalog."""
+
+from __future__ import annotations
+
+from access_machine import AccessMachine
+from hypothesis import Phase, settings
+
+TestClosure = AccessMachine.TestCase
+TestClosure.settings = settings(
+    max_examples=6, stateful_step_count=40, deadline=None, phases=[Phase.generate, Phase.shrink]
+)
