@@ -7,5 +7,5 @@ from hypothesis import Phase, settings
 
 TestClosure = AccessMachine.TestCase
 TestClosure.settings = settings(
-    max_examples=6, stateful_step_count=40, deadline=None, phases=[Phase.generate, Phase.shrink]
+    max_examples=4, stateful_step_count=30, deadline=None, phases=[Phase.generate, Phase.shrink]
 )

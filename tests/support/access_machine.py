@@ -144,6 +144,7 @@ class AccessMachine(RuleBasedStateMachine):
             self.known.grants[role].add(grant)
         else:
             self.known.grants[role].discard(grant)
+        self.look(ROLES[0] if role == "public" else role, 1 - server)
 
     @rule(role=st.sampled_from(ROLES), member=st.sampled_from(ROLES), server=st.integers(0, 1))
     def include(self, role: str, member: str, server: int) -> None:
@@ -153,6 +154,7 @@ class AccessMachine(RuleBasedStateMachine):
         assert (answer.status_code >= 400) == circle, answer.text
         if not circle:
             self.known.includes[member].add(role)
+        self.look(member, 1 - server)
 
     @rule(role=st.sampled_from(ROLES), member=st.sampled_from(ROLES), server=st.integers(0, 1))
     def exclude(self, role: str, member: str, server: int) -> None:
@@ -160,6 +162,7 @@ class AccessMachine(RuleBasedStateMachine):
         answer = self.servers.admin("DELETE", f"roles/{role}/members/role/{member}", server=server)
         assert answer.status_code in (204, 404), answer.text
         self.known.includes[member].discard(role)
+        self.look(member, 1 - server)
 
     @rule(role=st.sampled_from(ROLES), server=st.integers(0, 1), has=st.booleans())
     def join_or_leave(self, role: str, server: int, has: bool) -> None:
@@ -168,6 +171,7 @@ class AccessMachine(RuleBasedStateMachine):
         answer = self.servers.admin("PUT" if has else "DELETE", path, {} if has else None, server=server)
         assert answer.status_code in (200, 201, 204, 404), answer.text
         self.known.members = self.known.members | {role} if has else self.known.members - {role}
+        self.look(role, 1 - server)
 
     @rule(on=st.sampled_from(OBJECTS), role=st.sampled_from((*ROLES, "sysadmin")), server=st.integers(0, 1))
     def transfer(self, on: tuple[str, str], role: str, server: int) -> None:
@@ -176,6 +180,8 @@ class AccessMachine(RuleBasedStateMachine):
         answer = self.servers.admin("POST", "ownership", body, server=server)
         assert answer.status_code == 204, answer.text
         self.known.owners[on] = role
+        if role in ROLES:
+            self.look(role, 1 - server)
 
     @rule(name=st.sampled_from(SCHEMAS), server=st.integers(0, 1))
     def make_again(self, name: str, server: int) -> None:
@@ -185,10 +191,13 @@ class AccessMachine(RuleBasedStateMachine):
         assert self.servers.admin("PUT", path, {}, server=1 - server).status_code == 201
         self.known.owners.pop(("schema", name), None)
 
-    @rule(role=st.sampled_from(ROLES), on=st.sampled_from(OBJECTS), server=st.integers(0, 1))
-    def look(self, role: str, on: tuple[str, str], server: int) -> None:
+    @rule(role=st.sampled_from(ROLES), server=st.integers(0, 1))
+    def look(self, role: str, server: int) -> None:
         """The next request on either server sees what was changed on the other."""
-        kind, name = on
+        for on in OBJECTS:
+            self._look_at(role, *on, server)
+
+    def _look_at(self, role: str, kind: str, name: str, server: int) -> None:
         answer = self.servers.ask(role, "GET", f"me/permissions?on={kind}&name={name}", server=server)
         if role not in self.known.members:
             assert answer.status_code in (401, 403), answer.text

@@ -14,7 +14,7 @@ from hypothesis.stateful import run_state_machine_as_test
 from leatstream.storage.migrate import migrate
 
 SETTINGS = settings(
-    max_examples=3, stateful_step_count=30, deadline=None, phases=[Phase.generate, Phase.shrink]
+    max_examples=1, stateful_step_count=40, deadline=None, phases=[Phase.generate, Phase.shrink]
 )
 
 
