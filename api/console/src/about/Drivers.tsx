@@ -19,7 +19,7 @@ const COLUMNS: Column<Driver>[] = [
 ];
 const WAITING: Column<{ name: string; message: string }>[] = [
   { head: "Query", cell: ({ name }) => <NameLink kind="query" name={name} /> },
-  { head: "Waits for", cell: ({ message }) => message },
+  { head: "Waits for", cell: ({ message }) => message || "not known yet" },
 ];
 
 /** Which drivers run queries, with their memory, and which queries wait for one. */
@@ -37,8 +37,8 @@ export function Drivers(): ReactNode {
   return (
     <Stack gap="md">
       <Text size="sm">
-        {`${drivers.length} drivers run queries that you see${memory > 0 ? `, with ${bytes(memory)} of memory` : ""}. `}
-        {`${waiting.length === 0 ? "No query waits" : `${waiting.length} queries wait`} for a driver.`}
+        {`Drivers that run queries: ${drivers.length}${memory > 0 ? `, with ${bytes(memory)} of memory` : ""}. `}
+        {`Queries that wait to start: ${waiting.length}. Queries that your role does not see are left out.`}
       </Text>
       {found.data.next_page_token && <Text size="sm">Only the first {MOST} queries were looked at.</Text>}
       {waiting.length > 0 && (

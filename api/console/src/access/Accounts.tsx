@@ -54,7 +54,7 @@ const columns = (kind: AccountKind, reload: () => void): Column<Account>[] => [
   { head: "State", width: 100, cell: ({ disabled }) => <State state={disabled ? "disabled" : "enabled"} /> },
   { head: "Created", width: 155, cell: ({ created_at }) => localTime(created_at) },
   { head: "Comment", cell: ({ comment }) => comment },
-  { head: "Actions", width: 230, cell: (account) => <Actions kind={kind} account={account} done={reload} /> },
+  { head: "Actions", width: 252, cell: (account) => <Actions kind={kind} account={account} done={reload} /> },
 ];
 
 type ListProps = { kind: AccountKind; pages: Pages<Account>; q: string | undefined; example: Given };

@@ -3,7 +3,7 @@ import type { FaultView } from "../api/problem";
 import { unitsAt } from "../sql/positions";
 import type { Field, statements } from "./code";
 
-type Fault = Pick<FaultView, "detail" | "hint" | "position" | "pointer">;
+type Fault = Pick<FaultView, "code" | "detail" | "hint" | "position" | "pointer">;
 export type Placed = { fields: Partial<Record<Field, string>>; marks: Diagnostic[]; rest: Fault[] };
 
 /** Faults of the statements, each at the field of the form that it is about. */
@@ -21,9 +21,10 @@ export function place(faults: readonly Fault[], made: ReturnType<typeof statemen
 }
 
 function fieldOf(
-  { position, pointer, detail }: Fault,
+  { code, position, pointer, detail }: Fault,
   { sql, spans }: ReturnType<typeof statements>,
 ): Field | undefined {
+  if (code === "already-exists") return "name";
   if (pointer === "#/timeout_seconds") return "timeout";
   if (/no top-level function or class/.test(detail)) return "handler";
   if (!position) return undefined;

@@ -72,7 +72,18 @@ export function ExportedCode({ name, curl }: { name: string | readonly string[];
         <Problem error={found.error} retry={() => void found.refetch()} />
       )}
       {fixed[language] === undefined && found.isPending && <Waiting />}
-      {text !== "" && <Source text={text} label={`Exported as ${NAMES[language]}`} />}
+      {fixed[language] !== undefined && <Source text={text} label={`Exported as ${NAMES[language]}`} />}
+      {fixed[language] === undefined &&
+        files.map(({ path, content }, index) => (
+          <Box key={path} mt={index > 0 ? 6 : 0}>
+            {files.length > 1 && (
+              <Text size="xs" c="dimmed" className="mono">
+                {path}
+              </Text>
+            )}
+            <Source text={content.trim()} label={index > 0 ? path : `Exported as ${NAMES[language]}`} />
+          </Box>
+        ))}
       {found.data?.notes.map((note) => (
         <Text key={note} size="xs" c="dimmed">
           {note}

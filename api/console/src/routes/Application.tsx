@@ -79,7 +79,7 @@ function Actions({ view, change, leave }: ActionsProps): ReactNode {
         {change.isSuccess && change.variables.said}
       </Text>
       <Button
-        size="xs"
+        size="compact-sm"
         variant={stopped ? "filled" : "default"}
         loading={change.isPending}
         onClick={() => (stopped ? restart(false, "Its queries will start.") : stop())}
@@ -88,7 +88,7 @@ function Actions({ view, change, leave }: ActionsProps): ReactNode {
       </Button>
       <Menu position="bottom-end" withinPortal>
         <Menu.Target>
-          <Button size="xs" variant="default" disabled={change.isPending || stopped}>
+          <Button size="compact-sm" variant="default" disabled={change.isPending || stopped}>
             Restart
           </Button>
         </Menu.Target>

@@ -36,7 +36,7 @@ export function NewFunction(): ReactNode {
   const placed = useMemo(() => {
     const faults = checked.state === "checked" ? checked.faults : NONE;
     // Without its source a function cannot be checked: what is said of it then means nothing.
-    const broken = faults.filter(({ position }) => position?.offset === 0);
+    const broken = faults.filter(({ code, position }) => position?.offset === 0 && code !== "already-exists");
     return place(broken.length > 0 ? broken : faults, made, given.code);
   }, [checked, made, given.code]);
   const { fields } = placed;

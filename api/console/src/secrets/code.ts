@@ -55,9 +55,13 @@ export function usesOf(secret: string, stores: readonly Store[], registries: rea
   };
 }
 
+/** The names of secrets in a store's settings, at any depth: those of Kafka stand below `sasl` and `tls`. */
 function secretsOf(store: Store): unknown[] {
-  const settings = (store[store.kind as keyof Store] ?? {}) as Record<string, unknown>;
-  return Object.entries(settings).flatMap(([key, value]) => (key.endsWith("_secret") ? [value] : []));
+  const named = (settings: unknown): unknown[] =>
+    typeof settings === "object" && settings !== null
+      ? Object.entries(settings).flatMap(([key, value]) => (key.endsWith("_secret") ? [value] : named(value)))
+      : [];
+  return named(store[store.kind as keyof Store]);
 }
 
 /** Queries that shall run and whose job has connected with a secret, directly or through a schema registry. */
