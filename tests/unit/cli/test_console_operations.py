@@ -120,6 +120,42 @@ def test_a_grant_may_be_on_all_of_a_kind(service: Service, leat: Leat) -> None:
     assert dict(service.requests[-1].url.params) == {"in_schema": "demo.shop"}
 
 
+def test_a_disabled_account_keeps_the_rest_and_is_not_written_over(service: Service, leat: Leat) -> None:
+    account = {
+        "name": "ci",
+        "comment": "Plans",
+        "default_role": "reader",
+        "roles": ["reader"],
+        "generation": 4,
+    }
+    service.answer("GET", "/v1/service-accounts/ci", account)
+    service.answer("PUT", "/v1/service-accounts/ci", account)
+    assert leat("service-account", "disable", "ci").err == "Tokens of ci are refused.\n"
+    assert service.last_body == {"comment": "Plans", "default_role": "reader", "disabled": True}
+    assert service.requests[-1].headers["if-match"] == '"4"'
+    leat("service-account", "enable", "ci")
+    assert service.last_body["disabled"] is False
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "sent"), [("f.py", b"a = 1\r\n", "a = 1\n"), ("f.jar", b"\x00\xff", "AP8=")]
+)
+def test_the_code_of_a_function_is_that_of_a_file(
+    service: Service, leat: Leat, tmp_path: Path, file: str, content: bytes, sent: str
+) -> None:
+    (tmp_path / file).write_bytes(content)
+    service.answer("PUT", "/v1/function-sources/scores", {"name": "scores"})
+    done = leat("function-source", "apply", "scores", "-f", str(tmp_path / file), "--no-restart")
+    assert done.err == f"Function source scores has the code of {file}.\n"
+    assert service.last_body == {"file": file, "content": sent, "comment": None, "restart_queries": False}
+
+
+def test_an_application_restarts_what_has_failed(service: Service, leat: Leat) -> None:
+    service.answer("POST", "/v1/applications/shop:restart", {"name": "shop"}, 202)
+    assert leat("application", "restart", "shop", "--only-failed").status == 0
+    assert dict(service.requests[-1].url.params) == {"only_failed": "true"}
+
+
 def test_an_address_of_mail_needs_no_quotes(service: Service, leat: Leat) -> None:
     for path in ("users/%22ann%40example.com%22", "roles/analyst/members/user/%22ann%40example.com%22"):
         service.answer("PUT", f"/v1/{path}", {"name": "ann@example.com"})
