@@ -13,7 +13,6 @@ import { Page } from "./parts/Page";
 import { Problem } from "./parts/Problem";
 import { Waiting } from "./parts/Rows";
 import { Shell } from "./parts/Shell";
-import { SignIn } from "./routes/SignIn";
 
 type Search = Record<string, unknown>;
 // Addresses hold JSON: a text of digits that a person has typed arrives as a number.
@@ -41,7 +40,7 @@ const signIn = createRoute({
     const next = text(search.next);
     return next !== undefined && /^\/(?![/\\])/.test(next) ? { next } : {};
   },
-  component: SignIn,
+  component: lazyRouteComponent(() => import("./routes/SignIn"), "SignIn"),
 });
 const inside = createRoute({
   getParentRoute: () => root,
