@@ -99,8 +99,8 @@ export function Shell(): ReactNode {
       </AppShell.Header>
       <AppShell.Navbar p={6} aria-label="Main">
         {PLACES.map(([group, places]) => (
-          <section key={group} aria-label={group} className="places">
-            <Text size="xs" c="dimmed" px={12} aria-hidden>
+          <div key={group} className="places">
+            <Text size="xs" c="dimmed" px={12}>
               {group}
             </Text>
             {places.map(({ to, label, icon: Icon }) => (
@@ -116,7 +116,7 @@ export function Shell(): ReactNode {
                 className="place"
               />
             ))}
-          </section>
+          </div>
         ))}
       </AppShell.Navbar>
       <AppShell.Main id="content" tabIndex={-1}>
