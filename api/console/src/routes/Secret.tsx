@@ -1,4 +1,4 @@
-import { Button, Stack, Text } from "@mantine/core";
+import { Button, Group, Stack, Text } from "@mantine/core";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useNavigate, useParams } from "@tanstack/react-router";
 import { type ReactNode, useState } from "react";
@@ -134,10 +134,10 @@ function RestartAll({ names }: { names: readonly string[] }): ReactNode {
   const [done, setDone] = useState(false);
   const sql = names.map((name) => `RESTART QUERY ${quoted(name)};`).join("\n");
   return (
-    <>
+    <Group gap="sm">
       <Confirm
         verb="Restart its queries"
-        of=""
+        of="that use the secret"
         title={`Restart ${names.length === 1 ? "1 query" : `${names.length} queries`}?`}
         consequence="Each job starts again from its checkpoint, with the value that the secret has now. If one cannot be restarted, none is."
         forms={sqlForms(sql, true)}
@@ -152,7 +152,7 @@ function RestartAll({ names }: { names: readonly string[] }): ReactNode {
           They restart.
         </Text>
       )}
-    </>
+    </Group>
   );
 }
 
