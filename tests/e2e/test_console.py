@@ -343,6 +343,122 @@ def test_access_is_given_and_taken_and_its_code_does_the_same(
     check()
 
 
+def test_functions_secrets_and_applications_are_made_changed_and_dropped(
+    visit: Any, served: ConsoleWorld, check: Callable[[], None]
+) -> None:
+    page = visit("functions")
+    expect(page.get_by_text("There is no function of yours yet")).to_be_visible()
+    check()
+    page.get_by_role("link", name="begin with a sample").click()
+    code = page.get_by_role("textbox", name="Python code")
+    code.fill("def grade(points, best):\n    return best +\n")
+    expect(page.locator(".cm-lintRange-error")).to_have_text("    return best +")
+    page.get_by_label("Arguments").fill("points BIGINT, best BIGINTX")
+    code.fill("def grade(points, best):\n    return str(points)\n")
+    expect(page.get_by_text("Unknown type 'BIGINTX'")).to_be_visible()
+    check()
+    page.get_by_label("Arguments").fill("points BIGINT, best BIGINT")
+    expect(page.get_by_text("The server finds no fault.")).to_be_visible()
+    page.get_by_role("button", name="Create").click()
+    expect(page.get_by_text("grade(points BIGINT, best BIGINT) → VARCHAR")).to_be_visible()
+
+    text = (
+        "BEGIN APPLICATION shop USE STORE kafka_store; "
+        "CREATE STREAM graded AS SELECT grade(viewtime, 9) AS grade FROM pageviews; END APPLICATION;"
+    )
+    context = {"database": "demo", "schema": "public"}
+    token = served.world.token
+    assert call(served, token, "POST", "/v1/statements", json={"sql": text, **context}).status_code == 200
+    page.reload()
+    expect(page.get_by_role("link", name="graded")).to_be_visible()
+    page.get_by_role("button", name="Edit the code").click()
+    code.fill("def grade(points, best):\n    return str(best)\n")
+    page.get_by_role("button", name="Save the code").click()
+    expect(page.get_by_label("grade.py", exact=True)).to_contain_text("return str(best)")
+    dialog = page.get_by_role("dialog")
+    page.get_by_role("button", name="Drop function grade").click()
+    dialog.get_by_role("button", name="Drop").click()
+    expect(dialog.get_by_role("alert")).to_contain_text("Query graded depends on function grade.")
+
+    page = visit("applications")
+    page.get_by_role("link", name="shop").click()
+    expect(page.get_by_role("row", name="demo.public.graded")).to_be_visible()
+    check()
+    page.get_by_role("button", name="Stop", exact=True).click()
+    expect(page.get_by_role("button", name="Start", exact=True)).to_be_visible()
+    page.get_by_role("button", name="Change the text").click()
+    write(page, text.replace("9)", "8)").removesuffix(";"))
+    changes = page.get_by_label("What becomes of each query")
+    expect(changes.get_by_role("row", name="graded")).to_be_visible()
+    page.get_by_role("button", name="Apply the text").click()
+    expect(page.get_by_role("region", name="SQL", exact=True)).to_contain_text("grade(viewtime, 8)")
+    page.get_by_role("button", name="Delete application shop").click()
+    dialog.get_by_role("button", name="Delete").click()
+    expect(page.get_by_text("There is no application that you see")).to_be_visible()
+    page = visit("functions/grade")
+    page.get_by_role("button", name="Drop function grade").click()
+    dialog.get_by_role("button", name="Drop").click()
+    expect(page.get_by_text("There is no function of yours yet")).to_be_visible()
+
+    page = visit("secrets")
+    page.get_by_role("button", name="New secret").click()
+    dialog.get_by_label("Name").fill("pw")
+    dialog.get_by_label("Value", exact=True).fill("it's hunter2")
+    expect(dialog.get_by_label("As SQL", exact=True)).to_contain_text("'secret_string' = '…'")
+    check()
+    dialog.get_by_role("button", name="Create").click()
+    expect(page.get_by_text("number 1, never shown")).to_be_visible()
+    page.get_by_role("button", name="New value").click()
+    dialog.get_by_label("Value", exact=True).fill("hunter3")
+    dialog.get_by_role("button", name="Store the value").click()
+    expect(page.get_by_text("number 2, never shown")).to_be_visible()
+    assert "hunter" not in page.content() + page.evaluate("JSON.stringify([localStorage, sessionStorage])")
+    page.get_by_role("button", name="Drop secret pw").click()
+    dialog.get_by_role("button", name="Drop").click()
+    expect(page.get_by_role("heading", name="Secrets")).to_be_visible()
+    expect(page.get_by_role("link", name="pw", exact=True)).to_have_count(0)
+
+
+def test_accounts_are_made_and_disabled_and_tokens_rotated(
+    visit: Any, served: ConsoleWorld, check: Callable[[], None]
+) -> None:
+    admin = fakes.administrator(served.world)
+    page = visit("access")
+    page.evaluate("token => sessionStorage.setItem('leatstream.token', token)", admin)
+    page = visit("access?tab=services")
+    page.get_by_role("button", name="New service account").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Name").fill("robot")
+    dialog.get_by_role("button", name="Create").click()
+    row = page.get_by_role("row", name="robot")
+    row.get_by_role("button", name="Disable").click()
+    check()
+    dialog.get_by_role("button", name="Disable").click()
+    expect(row).to_contain_text("disabled")
+    row.get_by_role("button", name="Drop").click()
+    dialog.get_by_role("button", name="Drop").click()
+    expect(row).to_have_count(0)
+
+    made = call(served, admin, "POST", "/v1/tokens/turning", json={"account": "ann", "scope": "read"})
+    old = made.json()["value"]
+    page = visit("access?tab=tokens")
+    page.get_by_role("row", name="turning").get_by_role("button", name="Rotate").click()
+    dialog.get_by_label("Minutes").fill("0")
+    dialog.get_by_role("button", name="Make the value").click()
+    value = dialog.get_by_label("Value", exact=True).inner_text()
+    check()
+    statuses = [call(served, one, "GET", "/v1/me").status_code for one in (old, value)]
+    assert statuses == [401, 200]
+
+    page = visit("about?tab=connect")
+    expect(page.get_by_role("region", name="leat", exact=True)).to_contain_text(
+        f"LEATSTREAM_URL={served.url}"
+    )
+    page.get_by_role("tab", name="Drivers").click()
+    expect(page.get_by_text("Drivers that run queries")).to_be_visible()
+    check()
+
+
 def call(served: ConsoleWorld, token: str, method: str, path: str, **more: Any) -> httpx2.Response:
     """A request beside the browser."""
     headers = {"Authorization": f"Bearer {token}"}

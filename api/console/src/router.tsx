@@ -13,7 +13,6 @@ import { Page } from "./parts/Page";
 import { Problem } from "./parts/Problem";
 import { Waiting } from "./parts/Rows";
 import { Shell } from "./parts/Shell";
-import { SignIn } from "./routes/SignIn";
 
 type Search = Record<string, unknown>;
 // Addresses hold JSON: a text of digits that a person has typed arrives as a number.
@@ -41,7 +40,7 @@ const signIn = createRoute({
     const next = text(search.next);
     return next !== undefined && /^\/(?![/\\])/.test(next) ? { next } : {};
   },
-  component: SignIn,
+  component: lazyRouteComponent(() => import("./routes/SignIn"), "SignIn"),
 });
 const inside = createRoute({
   getParentRoute: () => root,
@@ -129,10 +128,70 @@ const role = createRoute({
   component: lazyRouteComponent(() => import("./routes/Role"), "Role"),
 });
 
+const functions = createRoute({
+  ...within,
+  path: "/functions",
+  validateSearch: texts("tab", "q"),
+  component: lazyRouteComponent(() => import("./routes/Functions"), "Functions"),
+});
+const newFunction = createRoute({
+  ...within,
+  path: "/new-function",
+  component: lazyRouteComponent(() => import("./routes/NewFunction"), "NewFunction"),
+});
+const oneFunction = createRoute({
+  ...within,
+  path: "/functions/$function",
+  component: lazyRouteComponent(() => import("./routes/Function"), "OneFunction"),
+});
+const secrets = createRoute({
+  ...within,
+  path: "/secrets",
+  validateSearch: texts("q"),
+  component: lazyRouteComponent(() => import("./routes/Secrets"), "Secrets"),
+});
+const secret = createRoute({
+  ...within,
+  path: "/secrets/$secret",
+  component: lazyRouteComponent(() => import("./routes/Secret"), "Secret"),
+});
+const applications = createRoute({
+  ...within,
+  path: "/applications",
+  validateSearch: texts("state", "q"),
+  component: lazyRouteComponent(() => import("./routes/Applications"), "Applications"),
+});
+const application = createRoute({
+  ...within,
+  path: "/applications/$application",
+  component: lazyRouteComponent(() => import("./routes/Application"), "Application"),
+});
+const about = createRoute({
+  ...within,
+  path: "/about",
+  validateSearch: texts("tab"),
+  component: lazyRouteComponent(() => import("./routes/About"), "About"),
+});
+const screens = [functions, newFunction, oneFunction, secrets, secret, applications, application, about] as const;
+
 export const router = createRouter({
   routeTree: root.addChildren([
     signIn,
-    inside.addChildren([home, sql, stores, store, entity, catalog, relation, queries, query, lineage, access, role]),
+    inside.addChildren([
+      home,
+      sql,
+      stores,
+      store,
+      entity,
+      catalog,
+      relation,
+      queries,
+      query,
+      lineage,
+      access,
+      role,
+      ...screens,
+    ]),
   ]),
   basepath: "/ui",
   defaultPendingComponent: Waiting,

@@ -8,14 +8,15 @@ from typing import Annotated, Any
 import typer
 
 from leatstream.cli.nouns import NOUNS, YesOption, confirm, make_app
-from leatstream.cli.output import Output, stderr, write_json, write_rows
+from leatstream.cli.output import Output, printable, stderr, write_json, write_rows
 from leatstream.cli.session import OutputOption, open_client
 from leatstream.cli.shell_names import object_names
 from leatstream.cli.sql import read_text
 from leatstream.cli.waiting import TimeoutOption, WaitOption, ends_of, refuse_failure, wait_for
+from leatstream.model.bounds import LOG_LINES
 
 _NOUN = next(noun for noun in NOUNS if noun.name == "application")
-app = make_app(_NOUN, with_delete=False, about="List, show, apply and delete applications.")
+app = make_app(_NOUN, with_delete=False, about="List, show, apply, restart and delete applications.")
 
 Name = Annotated[str, typer.Argument(metavar="APPLICATION", autocompletion=object_names)]
 
@@ -54,6 +55,32 @@ def apply(
         found = wait_for(client, _NOUN, name, ends_of(wanted), timeout)
         refuse_failure(_NOUN, name, wanted, found)
         stderr().print(f"Application {name} is {wanted}.", markup=False)
+
+
+@app.command()
+def restart(
+    context: typer.Context,
+    name: Name,
+    only_failed: Annotated[
+        bool, typer.Option("--only-failed", help="Leave those alone that have not failed.")
+    ] = False,
+) -> None:
+    """Start its queries from their checkpoints, also those that were stopped."""
+    client = open_client(context)
+    client.call("POST", f"{_NOUN.path(name)}:restart", params={"only_failed": only_failed})
+    stderr().print(f"Application {name} is restarting.", markup=False)
+
+
+@app.command()
+def logs(
+    context: typer.Context,
+    name: Name,
+    tail: Annotated[int, typer.Option(help="How many of the last lines.", min=1, max=LOG_LINES)] = 50,
+) -> None:
+    """Show the last log lines of its queries; if some have failed, of those only."""
+    found = open_client(context).call("GET", f"{_NOUN.path(name)}/logs", params={"tail": tail})
+    for line in found["lines"]:
+        typer.echo(printable(line))
 
 
 def _write_plan(made: dict[str, Any], output: Output) -> None:

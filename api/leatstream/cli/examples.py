@@ -62,7 +62,13 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "application list": ("application list",),
     "application get": ("application get shop",),
     "application apply": ("application apply shop -f shop.sql",),
+    "application restart": ("application restart shop", "application restart shop --only-failed"),
+    "application logs": ("application logs shop --tail 200",),
     "application delete": ("application delete shop --yes",),
+    "function-source apply": (
+        "function-source apply scores -f scores.py",
+        "function-source apply scores -f scores.py --no-restart",
+    ),
     "store test": ("store test kafka_store",),
     "role create": ("role create analyst", "role create lead --inherits analyst --comment 'Leads a team'"),
     "role grant": (
@@ -76,7 +82,11 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "role add-member": ("role add-member analyst user:ann@example.com", "role add-member analyst role:lead"),
     "role remove-member": ("role remove-member analyst service_account:ci",),
     "user create": ("user create ann@example.com --role analyst",),
+    "user disable": ("user disable ann@example.com",),
+    "user enable": ("user enable ann@example.com",),
     "service-account create": ("service-account create ci --role reader --comment 'Plans pull requests'",),
+    "service-account disable": ("service-account disable ci",),
+    "service-account enable": ("service-account enable ci",),
     "api-token create": (
         "api-token create laptop",
         "api-token create ci_plan --account ci --scope read --days 30",

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from leatstream.cli.nouns import NOUNS, Name, account_name, make_app
+from leatstream.cli.nouns import NOUNS, Name, Noun, account_name, make_app
 from leatstream.cli.output import Output, stderr, write_object
 from leatstream.cli.session import OutputOption, open_client
 from leatstream.cli.shell_names import object_names
@@ -136,9 +136,10 @@ def account_app(noun_name: str) -> typer.Typer:
         noun_name: ``user`` or ``service-account``.
     """
     noun = _NOUNS[noun_name]
-    made = make_app(noun, about=f"List, show, create and delete {noun.plural}.")
+    made = make_app(noun, about=f"List, show, create, disable and delete {noun.plural}.")
+    word = noun.name.replace("-", " ")
 
-    @made.command("create", help=f"Create a {noun.name.replace('-', ' ')}.")
+    @made.command("create", help=f"Create a {word}.")
     def create_account(
         context: typer.Context,
         name: Name,
@@ -150,4 +151,23 @@ def account_app(noun_name: str) -> typer.Typer:
         body = {"roles": role, "default_role": default_role, "comment": comment}
         write_object(open_client(context).call("PUT", noun.path(name), body=body, headers=_NEW), output)
 
+    @made.command("disable", help=f"Refuse the tokens of a {word} until it is enabled again.")
+    def disable(context: typer.Context, name: Name) -> None:
+        _turn(context, noun, name, disabled=True)
+
+    @made.command("enable", help=f"Accept the tokens of a disabled {word} again.")
+    def enable(context: typer.Context, name: Name) -> None:
+        _turn(context, noun, name, disabled=False)
+
     return made
+
+
+def _turn(context: typer.Context, noun: Noun, name: str, *, disabled: bool) -> None:
+    """Refuse or accept an account's tokens; all else of it stays."""
+    client = open_client(context)
+    found = client.call("GET", noun.path(name))
+    # Roles that are left out stay; a change by somebody else meanwhile is refused.
+    body = {"comment": found["comment"], "default_role": found["default_role"], "disabled": disabled}
+    client.call("PUT", noun.path(name), body=body, headers={"If-Match": f'"{found["generation"]}"'})
+    done = "are refused" if disabled else "are accepted again"
+    stderr().print(f"Tokens of {name} {done}.", markup=False)

@@ -61,6 +61,7 @@ def service(monkeypatch: pytest.MonkeyPatch) -> Service:
         "applications",
         "catching_up",
         "export",
+        "function_sources",
         "graphql",
         "lineage",
         "lists",

@@ -18,10 +18,22 @@ if TYPE_CHECKING:
 CONSOLE = Path(__file__).parents[3] / "api/console/src"
 CALL = re.compile(r"\.(GET|PUT|POST|PATCH|DELETE)\(\s*\"(/[^\"]+)\"")
 COMMANDS = {
+    "GET /v1/applications": "application list",
+    "GET /v1/applications/{application}": "application get a",
+    "PUT /v1/applications/{application}": "application apply a --no-wait -f FILE",
+    "DELETE /v1/applications/{application}": "application delete a --no-wait",
+    "GET /v1/applications/{application}/logs": "application logs a",
+    "POST /v1/applications/{application}:restart": "application restart a",
     "GET /v1/audit-events": "audit",
     "GET /v1/catalog:export": "export",
     "GET /v1/databases": "database list",
     "GET /v1/databases/{database}/schemas": "schema list d",
+    "GET /v1/function-sources/{function_source}": "function-source get f",
+    "PUT /v1/function-sources/{function_source}": "function-source apply f -f FILE",
+    "DELETE /v1/function-sources/{function_source}": "function-source delete f",
+    "GET /v1/functions": "function list",
+    "GET /v1/functions/{function}": "function get f",
+    "DELETE /v1/functions/{function}": "function delete f",
     "GET /v1/lineage": "lineage",
     "GET /v1/me": "whoami",
     "GET /v1/queries": "query list",
@@ -42,8 +54,15 @@ COMMANDS = {
     "DELETE /v1/roles/{role}/grants/{privilege}/{on}": "role revoke r select relation:d.s.r",
     "PUT /v1/roles/{role}/members/{member_kind}/{member}": "role add-member r user:ann@example.com",
     "DELETE /v1/roles/{role}/members/{member_kind}/{member}": "role remove-member r role:b",
+    "GET /v1/schema-registries": "schema-registry list",
+    "GET /v1/secrets": "secret list",
+    "GET /v1/secrets/{secret}": "secret get s",
+    "DELETE /v1/secrets/{secret}": "secret delete s",
     "GET /v1/server": "server",
+    "GET /v1/server/capabilities": "capabilities",
     "GET /v1/service-accounts": "service-account list",
+    "PUT /v1/service-accounts/{service_account}": "service-account create s",
+    "DELETE /v1/service-accounts/{service_account}": "service-account delete s",
     "POST /v1/statements": "sql SELECT",
     "POST /v1/statements:validate": "sql --dry-run SELECT",
     "GET /v1/stores": "store list",
@@ -53,8 +72,11 @@ COMMANDS = {
     "POST /v1/stores/{store}:test": "store test k",
     "GET /v1/tokens": "api-token list",
     "POST /v1/tokens/{token}": "api-token create t",
+    "POST /v1/tokens/{token}:rotate": "api-token rotate t",
     "DELETE /v1/tokens/{token}": "api-token delete t",
     "GET /v1/users": "user list",
+    "PUT /v1/users/{user}": "user create u",
+    "DELETE /v1/users/{user}": "user delete u",
 }
 
 
@@ -69,10 +91,12 @@ def test_each_call_of_the_console_has_a_command() -> None:
 
 
 @pytest.mark.parametrize("operation", COMMANDS)
-def test_the_command_sends_it(service: Service, leat: Leat, operation: str) -> None:
+def test_the_command_sends_it(service: Service, leat: Leat, operation: str, tmp_path: Path) -> None:
     method, _, path = operation.partition(" ")
+    file = tmp_path / "f.py"
+    file.write_text("# a text\n")
     service.answer("GET", "/v1/queries/q", {"name": "q", "status": {"job": {"attempt": 1}}})
-    leat(*COMMANDS[operation].split())
+    leat(*COMMANDS[operation].replace("FILE", str(file)).split())
     form = re.compile(re.sub(r"\\\{\w+\\\}", "[^/]+", re.escape(path)))
     sent = [(one.method, one.url.raw_path.decode().partition("?")[0]) for one in service.requests]
     assert any(verb == method and form.fullmatch(where) for verb, where in sent), sent
@@ -94,6 +118,42 @@ def test_a_grant_may_be_on_all_of_a_kind(service: Service, leat: Leat) -> None:
     done = leat("role", "grant", "analyst", "select", "relation", "--in-schema", "demo.shop")
     assert done.err == "Granted SELECT on every relation in schema demo.shop to role analyst.\n"
     assert dict(service.requests[-1].url.params) == {"in_schema": "demo.shop"}
+
+
+def test_a_disabled_account_keeps_the_rest_and_is_not_written_over(service: Service, leat: Leat) -> None:
+    account = {
+        "name": "ci",
+        "comment": "Plans",
+        "default_role": "reader",
+        "roles": ["reader"],
+        "generation": 4,
+    }
+    service.answer("GET", "/v1/service-accounts/ci", account)
+    service.answer("PUT", "/v1/service-accounts/ci", account)
+    assert leat("service-account", "disable", "ci").err == "Tokens of ci are refused.\n"
+    assert service.last_body == {"comment": "Plans", "default_role": "reader", "disabled": True}
+    assert service.requests[-1].headers["if-match"] == '"4"'
+    leat("service-account", "enable", "ci")
+    assert service.last_body["disabled"] is False
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "sent"), [("f.py", b"a = 1\r\n", "a = 1\n"), ("f.jar", b"\x00\xff", "AP8=")]
+)
+def test_the_code_of_a_function_is_that_of_a_file(
+    service: Service, leat: Leat, tmp_path: Path, file: str, content: bytes, sent: str
+) -> None:
+    (tmp_path / file).write_bytes(content)
+    service.answer("PUT", "/v1/function-sources/scores", {"name": "scores"})
+    done = leat("function-source", "apply", "scores", "-f", str(tmp_path / file), "--no-restart")
+    assert done.err == f"Function source scores has the code of {file}.\n"
+    assert service.last_body == {"file": file, "content": sent, "comment": None, "restart_queries": False}
+
+
+def test_an_application_restarts_what_has_failed(service: Service, leat: Leat) -> None:
+    service.answer("POST", "/v1/applications/shop:restart", {"name": "shop"}, 202)
+    assert leat("application", "restart", "shop", "--only-failed").status == 0
+    assert dict(service.requests[-1].url.params) == {"only_failed": "true"}
 
 
 def test_an_address_of_mail_needs_no_quotes(service: Service, leat: Leat) -> None:

@@ -87,7 +87,8 @@ export default function NewToken({ close, made }: { close: () => void; made: () 
   );
 }
 
-function Value({ token, close }: { token: Schemas["NewTokenView"]; close: () => void }): ReactNode {
+/** The value of a token that was just made. */
+export function Value({ token, close }: { token: Schemas["NewTokenView"]; close: () => void }): ReactNode {
   return (
     <Modal
       opened

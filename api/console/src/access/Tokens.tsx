@@ -16,6 +16,7 @@ import { RoleLink } from "./links";
 
 type TokenView = Schemas["TokenView"];
 const NewToken = lazy(() => import("./NewToken"));
+const RotateToken = lazy(() => import("./RotateToken"));
 const SOON_MS = 7 * 86_400_000;
 
 /** Who has a token, how far it reaches, and whether it is used. */
@@ -36,7 +37,16 @@ export function Tokens(): ReactNode {
     { head: "Last use", width: 100, cell: ({ last_used_at: used }) => (used ? `${age(used)} ago` : "never") },
     { head: "Ends", width: 170, cell: ({ expires_at }) => <Ends at={expires_at} /> },
     { head: "Made by", width: 110, cell: ({ created_by }) => created_by },
-    { head: "Action", width: 90, cell: ({ name }) => <Revoke name={name} done={reload} /> },
+    {
+      head: "Actions",
+      width: 170,
+      cell: ({ name }) => (
+        <Group gap={6}>
+          <Rotate name={name} done={reload} />
+          <Revoke name={name} done={reload} />
+        </Group>
+      ),
+    },
   ];
   return (
     <Stack gap="sm">
@@ -89,6 +99,20 @@ function Ends({ at }: { at: string | null | undefined }): ReactNode {
           {note}
         </Text>
       )}
+    </>
+  );
+}
+
+function Rotate({ name, done }: { name: string; done: () => void }): ReactNode {
+  const [opened, setOpened] = useState(false);
+  return (
+    <>
+      <Button size="compact-sm" variant="default" onClick={() => setOpened(true)} aria-label={`Rotate ${name}`}>
+        Rotate
+      </Button>
+      <Suspense fallback={null}>
+        {opened && <RotateToken name={name} close={() => setOpened(false)} done={done} />}
+      </Suspense>
     </>
   );
 }

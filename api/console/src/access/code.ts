@@ -1,35 +1,9 @@
+import { curl, hclText, resource, shell, sqlText as text } from "../api/code";
 import { quoted } from "../api/names";
 import type { Forms } from "../parts/AsCode";
 import { type GrantView, plural, queryOf } from "./privileges";
 
-const text = (value: string): string => `'${value.replaceAll("'", "''")}'`;
-const shell = (value: string): string => `'${value.replaceAll("'", `'\\''`)}'`;
-const hclText = (value: string): string =>
-  `"${value.replace(/[\\"]/g, "\\$&").replaceAll("\n", "\\n").replaceAll("${", "$${").replaceAll("%{", "%%{")}"`;
-
-/** A Terraform resource; members without a value are left out. */
-function resource(
-  kind: string,
-  label: string,
-  members: Record<string, string | number | boolean | null | undefined>,
-): string {
-  const given = Object.entries(members).filter(([, value]) => value !== null && value !== undefined && value !== "");
-  const width = Math.max(...given.map(([name]) => name.length));
-  const lines = given.map(
-    ([name, value]) => `  ${name.padEnd(width)} = ${typeof value === "string" ? hclText(value) : value}`,
-  );
-  const id = label.replace(/[^A-Za-z0-9_-]+/g, "_").replace(/^(?=[^A-Za-z_])/, "_");
-  return `resource "leatstream_${kind}" "${id}" {\n${lines.join("\n")}\n}`;
-}
-
-/** A request as a command; the token is in a file, as in docs/rest.md. */
-export function curl(method: string, path: string, body?: unknown): string {
-  const verb = method === "GET" ? "" : ` -X ${method}`;
-  // In double quotes, so that the shell fills in URL: what the path holds must mean nothing there.
-  const address = `"$URL${path.replace(/[\\"$`]/g, "\\$&")}"`;
-  const json = body === undefined ? "" : ` \\\n  --json ${shell(JSON.stringify(body))}`;
-  return `curl --fail-with-body -H @auth.header${verb} ${address}${json}`;
-}
+export { curl };
 
 const segment = (name: string): string => encodeURIComponent(quoted(name));
 export const rolePath = (role: string): string => `/v1/roles/${segment(role)}`;
@@ -175,5 +149,12 @@ export function revocationForms(name: string): Forms {
     sql: `DROP API_TOKEN ${quoted(name)};`,
     curl: curl("DELETE", tokenPath(name)),
     leat: `leat api-token delete ${shell(quoted(name))}`,
+  };
+}
+
+export function rotationForms(name: string, minutes: number): Forms {
+  return {
+    curl: curl("POST", `${tokenPath(name)}:rotate`, { grace_minutes: minutes }),
+    leat: `leat api-token rotate ${shell(quoted(name))} --grace-minutes ${minutes}`,
   };
 }

@@ -2,6 +2,7 @@ import { Box, Group, SegmentedControl, Stack, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
 import { api, dataOf } from "../api/client";
+import { shell } from "../api/code";
 import { Copy } from "./Copy";
 import { Source } from "./Page";
 import { Problem } from "./Problem";
@@ -50,16 +51,17 @@ function Shown({ languages, language, choose, text, children }: ShownProps): Rea
   );
 }
 
-/** An object of the catalog as the server exports it; `name` has its kind before it, such as `role:web`. */
-export function ExportedCode({ name, curl }: { name: string; curl: string }): ReactNode {
+/** Objects of the catalog as the server exports them; a name has its kind before it, such as `role:web`. */
+export function ExportedCode({ name, curl }: { name: string | readonly string[]; curl: string }): ReactNode {
+  const names = typeof name === "string" ? [name] : [...name];
   const [language, choose] = useState<Language>("sql");
   const format = language === "terraform" ? "hcl" : language === "cdktf" ? "cdktf" : "sql";
   const found = useQuery({
-    queryKey: ["export", name, format],
-    queryFn: () => dataOf(api.GET("/v1/catalog:export", { params: { query: { format, name: [name] } } })),
+    queryKey: ["export", ...names, format],
+    queryFn: () => dataOf(api.GET("/v1/catalog:export", { params: { query: { format, name: names } } })),
     enabled: language !== "curl" && language !== "leat",
   });
-  const leat = `leat export -o copy '${name.replaceAll("'", `'\\''`)}'`;
+  const leat = `leat export -o copy ${names.map(shell).join(" ")}`;
   const fixed: Forms = { curl, leat };
   // The project's file of the CDK says nothing about the object.
   const files = (found.data?.files ?? []).filter(({ path }) => path !== "cdktf.json");
@@ -70,7 +72,18 @@ export function ExportedCode({ name, curl }: { name: string; curl: string }): Re
         <Problem error={found.error} retry={() => void found.refetch()} />
       )}
       {fixed[language] === undefined && found.isPending && <Waiting />}
-      {text !== "" && <Source text={text} label={`Exported as ${NAMES[language]}`} />}
+      {fixed[language] !== undefined && <Source text={text} label={`Exported as ${NAMES[language]}`} />}
+      {fixed[language] === undefined &&
+        files.map(({ path, content }, index) => (
+          <Box key={path} mt={index > 0 ? 6 : 0}>
+            {files.length > 1 && (
+              <Text size="xs" c="dimmed" className="mono">
+                {path}
+              </Text>
+            )}
+            <Source text={content.trim()} label={index > 0 ? path : `Exported as ${NAMES[language]}`} />
+          </Box>
+        ))}
       {found.data?.notes.map((note) => (
         <Text key={note} size="xs" c="dimmed">
           {note}

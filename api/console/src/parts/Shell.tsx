@@ -13,12 +13,16 @@ import {
 import { useDisclosure } from "@mantine/hooks";
 import {
   IconDatabase,
+  IconInfoCircle,
+  IconKey,
   IconLogout,
+  IconMathFunction,
   IconMoon,
   IconPlayerPlay,
   IconRouteAltLeft,
   IconServer,
   IconShieldLock,
+  IconStack2,
   IconSun,
   IconTerminal2,
   IconTopologyStar3,
@@ -31,13 +35,32 @@ import { forgetToken } from "../api/token";
 import { Boundary } from "./Boundary";
 
 const PLACES = [
-  { to: "/", label: "Flow", icon: IconTopologyStar3 },
-  { to: "/sql", label: "SQL", icon: IconTerminal2 },
-  { to: "/queries", label: "Queries", icon: IconPlayerPlay },
-  { to: "/catalog", label: "Catalog", icon: IconDatabase },
-  { to: "/stores", label: "Stores", icon: IconServer },
-  { to: "/lineage", label: "Lineage", icon: IconRouteAltLeft },
-  { to: "/access", label: "Access", icon: IconShieldLock },
+  [
+    "Flows",
+    [
+      { to: "/", label: "Flow", icon: IconTopologyStar3 },
+      { to: "/sql", label: "SQL", icon: IconTerminal2 },
+      { to: "/queries", label: "Queries", icon: IconPlayerPlay },
+      { to: "/applications", label: "Applications", icon: IconStack2 },
+      { to: "/lineage", label: "Lineage", icon: IconRouteAltLeft },
+    ],
+  ],
+  [
+    "Objects",
+    [
+      { to: "/catalog", label: "Catalog", icon: IconDatabase },
+      { to: "/stores", label: "Stores", icon: IconServer },
+      { to: "/functions", label: "Functions", icon: IconMathFunction },
+      { to: "/secrets", label: "Secrets", icon: IconKey },
+    ],
+  ],
+  [
+    "Server",
+    [
+      { to: "/access", label: "Access", icon: IconShieldLock },
+      { to: "/about", label: "About", icon: IconInfoCircle },
+    ],
+  ],
 ] as const;
 
 /** What every page has around it: the way to the others, the colour scheme, sign-out. */
@@ -75,18 +98,25 @@ export function Shell(): ReactNode {
         </Group>
       </AppShell.Header>
       <AppShell.Navbar p={6} aria-label="Main">
-        {PLACES.map(({ to, label, icon: Icon }) => (
-          <NavLink
-            key={to}
-            component={Link}
-            to={to}
-            activeOptions={{ exact: to === "/" }}
-            label={label}
-            leftSection={<Icon size={17} stroke={1.7} aria-hidden />}
-            active={to === "/" ? pathname === "/" : isWithin(pathname, to)}
-            onClick={close}
-            className="place"
-          />
+        {PLACES.map(([group, places]) => (
+          <div key={group} className="places">
+            <Text size="xs" c="dimmed" px={12}>
+              {group}
+            </Text>
+            {places.map(({ to, label, icon: Icon }) => (
+              <NavLink
+                key={to}
+                component={Link}
+                to={to}
+                activeOptions={{ exact: to === "/" }}
+                label={label}
+                leftSection={<Icon size={17} stroke={1.7} aria-hidden />}
+                active={to === "/" ? pathname === "/" : isWithin(pathname, to)}
+                onClick={close}
+                className="place"
+              />
+            ))}
+          </div>
         ))}
       </AppShell.Navbar>
       <AppShell.Main id="content" tabIndex={-1}>
@@ -99,7 +129,8 @@ export function Shell(): ReactNode {
 }
 
 function isWithin(pathname: string, place: string): boolean {
-  return pathname.startsWith(place) || (place === "/catalog" && pathname.startsWith("/relations"));
+  const other = { "/catalog": "/relations", "/functions": "/new-function" }[place];
+  return pathname.startsWith(place) || (other !== undefined && pathname.startsWith(other));
 }
 
 function Version(): ReactNode {

@@ -15,6 +15,8 @@ const TONES: Record<string, string> = {
   behind: "wait",
   allowed: "ok",
   denied: "bad",
+  enabled: "ok",
+  disabled: "rest",
 };
 
 /** A state as a coloured dot and its word: colour alone says nothing to some. */

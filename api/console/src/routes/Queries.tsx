@@ -11,7 +11,7 @@ import { State } from "../parts/State";
 import { age, localTime } from "../parts/time";
 
 type Query = Schemas["QueryView"];
-const STATES: Schemas["QueryState"][] = [
+export const STATES: Schemas["QueryState"][] = [
   "running",
   "failed",
   "starting",

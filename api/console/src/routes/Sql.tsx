@@ -5,6 +5,7 @@ import { type ReactNode, useMemo, useRef, useState } from "react";
 import { api } from "../api/client";
 import { parseExact } from "../api/exact";
 import { type ApiError, asApiError, type Schemas } from "../api/problem";
+import { Faults } from "../parts/Faults";
 import { Page } from "../parts/Page";
 import { AnyPlanView } from "../parts/Plan";
 import { Problem } from "../parts/Problem";
@@ -191,21 +192,6 @@ function Plans({ checked }: { checked: Checked }): ReactNode {
         ) : null,
       )}
     </>
-  );
-}
-
-function Faults({ faults }: { faults: readonly Schemas["ProblemView"][] }): ReactNode {
-  return (
-    <ul className="faults">
-      {faults.map((fault) => (
-        <li key={`${fault.detail} ${fault.position?.offset ?? ""}`}>
-          {fault.position && (
-            <Text span size="sm" c="dimmed">{`${fault.position.line}:${fault.position.column} `}</Text>
-          )}
-          {fault.detail} {fault.hint && <strong>{fault.hint}</strong>}
-        </li>
-      ))}
-    </ul>
   );
 }
 

@@ -3,7 +3,8 @@ import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { api, dataOf } from "../api/client";
 import { type ApiError, asApiError, type Schemas } from "../api/problem";
 
-type Context = { database?: string; schema?: string; store?: string };
+/** `name`: of the query or application that the text would replace. */
+type Context = { database?: string; schema?: string; store?: string; name?: string };
 type Verdict = {
   text: string;
   faults: readonly Schemas["ProblemView"][];
@@ -20,12 +21,12 @@ const DELAY_MS = 400;
 /** What the server says of a text, a moment after the last key. Nothing is run. */
 export function useValidation(text: string, context: Context): Checked {
   const [settled] = useDebouncedValue(text, DELAY_MS);
-  const { database, schema, store } = context;
+  const { database, schema, store, name } = context;
   const found = useQuery({
-    queryKey: ["validate", settled, database, schema, store],
+    queryKey: ["validate", settled, database, schema, store, name],
     enabled: settled.trim() !== "",
     queryFn: async ({ signal }): Promise<Verdict> => {
-      const body = { sql: settled, database, schema, store };
+      const body = { sql: settled, database, schema, store, name };
       const { statements } = await dataOf(api.POST("/v1/statements:validate", { body, signal }));
       return { text: settled, statements, faults: statements.flatMap(({ problems }) => problems) };
     },

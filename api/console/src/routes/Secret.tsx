@@ -1,0 +1,176 @@
+import { Button, Group, Stack, Text } from "@mantine/core";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { useNavigate, useParams } from "@tanstack/react-router";
+import { type ReactNode, useState } from "react";
+import { ObjectGrants } from "../access/ObjectGrants";
+import { api, dataOf } from "../api/client";
+import { curl, pathOf, shell } from "../api/code";
+import { quoted } from "../api/names";
+import type { Schemas } from "../api/problem";
+import { runSql, sqlForms } from "../api/statements";
+import { AsCode } from "../parts/AsCode";
+import { Confirm } from "../parts/Confirm";
+import { NameLinks } from "../parts/Names";
+import { Facts, Page, Section } from "../parts/Page";
+import { Problem } from "../parts/Problem";
+import { Waiting } from "../parts/Rows";
+import { localTime } from "../parts/time";
+import { queriesOf, secretForms, usesOf } from "../secrets/code";
+import { MOST, useUsers } from "../secrets/lists";
+import { NewValue } from "../secrets/NewSecret";
+
+type SecretView = Schemas["SecretView"];
+
+/** One secret: who uses it, a new value, and the restart of what has connected with the old one. */
+export function Secret(): ReactNode {
+  const { secret: path } = useParams({ from: "/inside/secrets/$secret" });
+  const client = useQueryClient();
+  const navigate = useNavigate();
+  const [opened, setOpened] = useState(false);
+  const [stored, setStored] = useState(false);
+  const found = useQuery({
+    queryKey: ["secrets", "one", path],
+    queryFn: () => dataOf(api.GET("/v1/secrets/{secret}", { params: { path: { secret: path } } })),
+  });
+  const reload = (): void => {
+    void client.invalidateQueries({ queryKey: ["secrets"] });
+    void client.invalidateQueries({ queryKey: ["pages", "secrets"] });
+  };
+  const leave = (): void => {
+    void navigate({ to: "/secrets" });
+    void client.invalidateQueries({ queryKey: ["pages", "secrets"] });
+  };
+  const secret = found.data;
+  return (
+    <Page
+      title={secret?.name ?? path}
+      crumbs={[{ label: "Secrets", to: "/secrets" }]}
+      actions={
+        secret && (
+          <>
+            <Button size="compact-sm" variant="default" onClick={() => setOpened(true)}>
+              New value
+            </Button>
+            <Drop name={secret.name} done={leave} />
+          </>
+        )
+      }
+    >
+      {found.isPending && <Waiting />}
+      {found.error && <Problem error={found.error} retry={() => void found.refetch()} />}
+      {secret && stored && (
+        <Text size="sm" role="status">
+          The value is stored, and its stores connect with it. Jobs keep the old one until they restart.
+        </Text>
+      )}
+      {secret && <Details secret={secret} />}
+      {secret && opened && (
+        <NewValue
+          secret={secret}
+          close={() => setOpened(false)}
+          done={() => {
+            setStored(true);
+            reload();
+          }}
+        />
+      )}
+    </Page>
+  );
+}
+
+function Details({ secret }: { secret: SecretView }): ReactNode {
+  const notes = Object.entries(secret.properties ?? {});
+  return (
+    <>
+      <Facts
+        facts={[
+          ["Type", secret.type.replaceAll("_", " ")],
+          ["Value", `number ${secret.version}, never shown`],
+          ["Owner", secret.owner],
+          ["Comment", secret.comment],
+          ...notes.map(([name, value]) => [`Note: ${name}`, value] as const),
+          ["Created", `${localTime(secret.created_at)} by ${secret.created_by}`],
+          ["Changed", localTime(secret.updated_at)],
+        ]}
+      />
+      <Section title="Used by">
+        <Used secret={secret.name} />
+      </Section>
+      <ObjectGrants on="secret" name={quoted(secret.name)} />
+      <Section title="As code">
+        <AsCode forms={secretForms({ name: secret.name, value: "", comment: secret.comment ?? "" })} />
+      </Section>
+    </>
+  );
+}
+
+function Used({ secret }: { secret: string }): ReactNode {
+  const users = useUsers();
+  if (users.error) return <Problem error={users.error} retry={() => void users.refetch()} />;
+  if (!users.data) return <Waiting />;
+  const { stores, registries, queries, more } = users.data;
+  const uses = usesOf(secret, stores, registries);
+  const names = queriesOf(uses, stores, queries);
+  if (uses.stores.length === 0 && uses.registries.length === 0) {
+    return <Text size="sm">No store and no schema registry that you see uses it.</Text>;
+  }
+  return (
+    <Stack gap="xs">
+      <Facts
+        facts={[
+          ["Stores", uses.stores.length > 0 && <NameLinks key="stores" kind="store" names={uses.stores} />],
+          ["Schema registries", uses.registries.join(", ")],
+          ["Running queries", <NameLinks key="queries" kind="query" names={names} none="none that you see" />],
+        ]}
+      />
+      {more && <Text size="sm">Only the first {MOST} objects of each kind were looked at.</Text>}
+      {names.length > 0 && <RestartAll names={names} />}
+    </Stack>
+  );
+}
+
+function RestartAll({ names }: { names: readonly string[] }): ReactNode {
+  const client = useQueryClient();
+  const [done, setDone] = useState(false);
+  const sql = names.map((name) => `RESTART QUERY ${quoted(name)};`).join("\n");
+  return (
+    <Group gap="sm">
+      <Confirm
+        verb="Restart its queries"
+        of="that use the secret"
+        title={`Restart ${names.length === 1 ? "1 query" : `${names.length} queries`}?`}
+        consequence="Each job starts again from its checkpoint, with the value that the secret has now. If one cannot be restarted, none is."
+        forms={sqlForms(sql, true)}
+        call={() => runSql(sql, true)}
+        done={() => {
+          setDone(true);
+          void client.invalidateQueries();
+        }}
+      />
+      {done && (
+        <Text size="sm" role="status">
+          They restart.
+        </Text>
+      )}
+    </Group>
+  );
+}
+
+function Drop({ name, done }: { name: string; done: () => void }): ReactNode {
+  const path = quoted(name);
+  return (
+    <Confirm
+      verb="Drop"
+      of={`secret ${name}`}
+      title={`Drop secret ${name}?`}
+      consequence="Its value is deleted and cannot be restored. The server refuses this while a store or a schema registry uses it."
+      forms={{
+        sql: `DROP SECRET ${path};`,
+        curl: curl("DELETE", pathOf("secrets", name)),
+        leat: `leat secret delete ${shell(path)}`,
+      }}
+      call={() => api.DELETE("/v1/secrets/{secret}", { params: { path: { secret: path } } })}
+      done={done}
+    />
+  );
+}
