@@ -79,6 +79,7 @@ async def follow_changes(
         yield write.position(feed.position)
         async for part in _news(write, feed, changed, authenticate, follow=follow):
             yield part
+        yield write.position(feed.position)
         yield write.end()
     except LeatstreamError as error:
         yield failure(error, media_type)

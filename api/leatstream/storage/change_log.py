@@ -20,6 +20,7 @@ from leatstream.storage.codec import NOUNS, Noun
 # An id sorts by the time of its change: 48 bits of milliseconds, 64 random bits. Numbers would show everyone
 # how much others change.
 _ID = re.compile(r"evt_([0-9a-f]{12})[0-9a-f]{16}\Z")
+_now = time.time
 _LONGEST = 500  # characters of a message
 
 
@@ -138,7 +139,7 @@ def _queries(connection: sa.Connection, ids: Sequence[str]) -> dict[str, Seen]:
 
 def _next_id(last: str | None) -> str:
     """Greater than the last one, even where the clock of another server is ahead of this one's."""
-    now = int(time.time() * 1000)
+    now = int(_now() * 1000)
     found = _ID.match(last or "")
     if found is not None:
         now = max(now, int(found[1], 16) + 1)
