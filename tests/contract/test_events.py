@@ -253,3 +253,9 @@ def test_a_stream_that_has_lasted_long_ends(admin: TestClient, monkeypatch: pyte
     monkeypatch.setattr(event_stream, "LONGEST", 0.0)
     items = admin.get("/v1/events", headers=NDJSON).text.splitlines()
     assert json.loads(items[-1]) == {"end": {}}
+
+
+def test_a_stream_does_not_hold_up_the_end_of_the_server(admin: TestClient, fresh: Any) -> None:
+    fresh.env.changed.end()
+    items = admin.get("/v1/events", headers=NDJSON).text.splitlines()
+    assert json.loads(items[-1]) == {"end": {}}

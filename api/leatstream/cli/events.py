@@ -71,4 +71,4 @@ def _changes(client: Client, params: dict[str, Any], *, follow: bool) -> Iterato
             if not follow or position is None or left <= 0:
                 raise
             left -= 1
-            _sleep(1)
+        _sleep(1)

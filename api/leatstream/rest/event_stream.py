@@ -110,13 +110,13 @@ async def _news(
             pass
         if more:
             continue
-        if not follow or now() >= end:
+        if not follow or now() >= end or changed.over:
             return
         if now() >= told + _IDLE:
             told = now()
             yield write.position(feed.position)
         await changed.wait_async(seen, _LOOK_AGAIN)
-        await anyio.sleep(_PAUSE)
+        await anyio.sleep(0 if changed.over else _PAUSE)
 
 
 def _parts(write: _Writer, feed: Feed, look: Look) -> list[bytes]:
