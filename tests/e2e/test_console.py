@@ -149,7 +149,7 @@ def test_the_flow_shows_queries_and_why_one_has_failed(visit: Any, check: Callab
     for name in ("demo.public.pageviews", "views_of_b", "demo.public.views_of_c"):
         expect(graph.get_by_role("link", name=name, exact=True)).to_be_visible()
     expect(page.get_by_role("status", name="Queries by state")).to_contain_text("1failed")
-    expect(page.get_by_text("Record pageviews:2:1041 is not JSON")).to_be_visible()
+    expect(page.locator(".problem")).to_contain_text("Record pageviews:2:1041 is not JSON")
     expect(page.get_by_text("Skip the record, or correct its producer")).to_be_visible()
     check()
     page.emulate_media(color_scheme="dark")

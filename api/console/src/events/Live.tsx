@@ -6,7 +6,7 @@ import { useFeedState } from "./feed";
 export function Live(): ReactNode {
   const lost = useFeedState() === "lost";
   return (
-    <span role="status">
+    <span role="status" className="live">
       {lost && (
         <Tooltip label="The server sends no changes now. Pages are read again every few seconds instead.">
           <Text size="sm" component="span" className="state" data-tone="wait" tabIndex={0}>
