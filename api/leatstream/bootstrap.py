@@ -115,6 +115,7 @@ class Runtime:
         Returns:
             Ids of the queries whose drivers could not be ended.
         """
+        self.env.changed.end()
         self.watch.stop()  # no pass is made any more, and nobody is to wonder
         self.loop.stop()
         return self.pool.close(self.stop_grace)

@@ -184,6 +184,7 @@ ASKS: dict[str, Ask] = {
     "create_token": new("token", {"account": "idle"}),
     "rotate_token": Ask(body={"grace_minutes": 0}),
     "get_permissions": Ask(params={"on": "store", "name": "k"}),
+    "follow_events": Ask(params={"follow": "false"}),
     "put_grant": Ask({"role": "idle"}, {}, {"name": "k"}),
     "get_grant": Ask(params={"name": "k"}),
     "delete_grant": Ask(params={"name": "k"}),

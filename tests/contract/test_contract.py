@@ -18,7 +18,7 @@ from scratch import memory_directory
 from leatstream.model.names import Fqn
 from leatstream.model.objects import Column
 from leatstream.model.types import parse_type
-from leatstream.rest import waiting
+from leatstream.rest import event_stream, waiting
 from leatstream.rest.app import create_app
 from leatstream.services.environment import Principal
 from leatstream.services.nouns import databases, stores
@@ -51,6 +51,7 @@ def _seed(world: Any) -> None:
 def world() -> Iterator[Any]:
     """Services over fakes; nobody waits long for a state that never comes."""
     longest, waiting.LONGEST_WAIT = waiting.LONGEST_WAIT, 0.1
+    whole, event_stream.LONGEST = event_stream.LONGEST, 0.0
     with memory_directory() as directory:
         made = fakes.make_world(Path(directory))
         made.env.passes.ended = math.inf  # nobody reconciles here, and a busy machine takes minutes
@@ -58,6 +59,7 @@ def world() -> Iterator[Any]:
         yield made
         made.units.close()
     waiting.LONGEST_WAIT = longest
+    event_stream.LONGEST = whole
 
 
 @pytest.fixture(scope="module")

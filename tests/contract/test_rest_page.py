@@ -11,7 +11,7 @@ from starlette.testclient import TestClient
 
 ROOT = Path(__file__).resolve().parents[2]
 # These have no end; that their paths exist is seen in the routes.
-ENDLESS = ("logs:follow", "/records")
+ENDLESS = ("logs:follow", "/records", "/v1/events")
 
 
 def commands(page: str = "rest.md") -> list[list[str]]:
@@ -57,7 +57,7 @@ def test_every_command_of_the_page_is_answered(client: TestClient) -> None:
     done = [request_of(words) for words in commands()]
     assert len(done) >= 12
     for request in done:
-        if request["url"].endswith(ENDLESS):
+        if request["url"].partition("?")[0].endswith(ENDLESS):
             continue
         url = request.pop("url").replace("timeout=30s", "timeout=0s")
         answer = client.request(url=url, **request)

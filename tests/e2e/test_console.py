@@ -137,7 +137,8 @@ def test_a_refused_token_leads_back_to_where_one_was(visit: Any, served: Console
     page = visit("queries?state=failed")
     expect(page.get_by_role("link", name=LONG)).to_be_visible()
     page.evaluate("sessionStorage.setItem('leatstream.token', 'leat_revoked')")
-    expect(page.get_by_text("You have been signed out")).to_be_visible()  # by the list's own next poll
+    page.reload()
+    expect(page.get_by_text("You have been signed out")).to_be_visible()
     sign_in(page, served.world.token)
     expect(page).to_have_url(f"{served.url}/ui/queries?state=failed")
 
@@ -148,10 +149,31 @@ def test_the_flow_shows_queries_and_why_one_has_failed(visit: Any, check: Callab
     for name in ("demo.public.pageviews", "views_of_b", "demo.public.views_of_c"):
         expect(graph.get_by_role("link", name=name, exact=True)).to_be_visible()
     expect(page.get_by_role("status", name="Queries by state")).to_contain_text("1failed")
-    expect(page.get_by_text("Record pageviews:2:1041 is not JSON")).to_be_visible()
+    expect(page.locator(".problem")).to_contain_text("Record pageviews:2:1041 is not JSON")
     expect(page.get_by_text("Skip the record, or correct its producer")).to_be_visible()
     check()
     page.emulate_media(color_scheme="dark")
+    check()
+
+
+def test_changes_arrive_by_themselves(visit: Any, served: ConsoleWorld, check: Callable[[], None]) -> None:
+    """The list of stores has no poll of its own, so only the feed can extend it."""
+    page = visit("stores")
+    expect(page.get_by_role("link", name="kafka_store")).to_be_visible()
+    served.put("/v1/stores/late_store", {"kafka": {"bootstrap_servers": "b:1"}})
+    expect(page.get_by_role("link", name="late_store")).to_be_visible()
+    page.get_by_role("link", name="Flow").click()
+    newest = page.locator(".events")
+    expect(newest.get_by_role("link", name="late_store").first).to_be_visible()
+    page.set_viewport_size({"width": 390, "height": 800})
+    check()
+    page.set_viewport_size({"width": 1280, "height": 720})
+    path = f"{served.url}/v1/stores/late_store"
+    assert httpx2.delete(path, headers=served.world.headers, trust_env=False).status_code == 204
+    expect(newest).to_contain_text("deleted")
+    page.route("**/v1/events*", lambda route: route.abort())
+    page.reload()
+    expect(page.get_by_text("Not live")).to_be_visible()
     check()
 
 

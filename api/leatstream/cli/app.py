@@ -18,6 +18,7 @@ from leatstream.cli import (
     applications,
     catalog,
     embedded,
+    events,
     export,
     function_sources,
     graphql,
@@ -97,6 +98,7 @@ app.command("print")(records.print_records)
 app.command()(graphql.graphql)
 app.command()(export.export)
 app.command()(lineage.lineage)
+app.command()(events.events)
 app.command()(words.vocabulary)
 # Nouns that have commands besides those of every noun.
 _WITH_MORE = {

@@ -173,6 +173,21 @@ class Client:
                 raise ProblemAnswer(json.loads(line)["error"])
             yield line
 
+    def changes(self, params: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+        """Changes of the catalog as they come, with resets and positions between them.
+
+        Args:
+            params: after, tail, follow, kind, name.
+
+        Raises:
+            ProblemAnswer: at once, or in the midst when the token ends.
+        """
+        for line in self._lines("/v1/events", params):
+            item = json.loads(line)
+            if isinstance(item.get("error"), dict):
+                raise ProblemAnswer(item["error"])
+            yield item
+
     def log_lines(self, query: str, tail: int) -> Iterator[str]:
         """Log lines of a query's job as they come, until the query is deleted.
 

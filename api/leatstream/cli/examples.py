@@ -39,6 +39,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "lineage demo.public.pageviews --depth 3",
         "lineage query:enriched -o json",
     ),
+    "events": ("events", "events --follow --kind query", "events demo.public --tail 200 -o ndjson"),
     "vocabulary": ("vocabulary", "vocabulary -o json"),
     "query list": ("query list", "query list --state failed --q orders", "query list --wide"),
     "query get": ("query get enriched",),

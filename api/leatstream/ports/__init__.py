@@ -2,6 +2,7 @@
 
 from leatstream.ports.catalog import (
     AuditRows,
+    ChangeRows,
     Clock,
     DriverRow,
     DriverRows,
@@ -22,6 +23,7 @@ __all__ = [
     "AnalysisRequest",
     "Analyzer",
     "AuditRows",
+    "ChangeRows",
     "CheckpointFiles",
     "Clock",
     "DriverRow",

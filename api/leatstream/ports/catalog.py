@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol, TypeVar
 
 from leatstream.model.access import Account, AuditEvent, Role, TokenRow
+from leatstream.model.changes import Change
 from leatstream.model.functions import FunctionSource, UserFunction
 from leatstream.model.objects import (
     Database,
@@ -172,6 +173,37 @@ class AuditRows(Protocol):
         """Delete the events before a moment; returns how many."""
 
 
+class ChangeRows(Protocol):
+    """The feed of changes. Writes of the other rows add to it in their transaction; its order is theirs."""
+
+    def newest(self) -> str:
+        """Id of the last change; of an empty feed the place before all."""
+
+    def has(self, change_id: str) -> bool:
+        """Whether the change is kept."""
+
+    def after(self, change_id: str, limit: int) -> Sequence[Change]:
+        """Changes after one, oldest first."""
+
+    def before(self, change_id: str | None, limit: int) -> Sequence[Change]:
+        """Changes before one, or the newest; newest first."""
+
+    def last_of_roles(self, roles: Sequence[str]) -> str:
+        """Id of the last change of one of these roles; the place before all where none is kept."""
+
+    def present(self, changes: Sequence[Change]) -> Mapping[str, tuple[str, str]]:
+        """Key and owner, by id, of the objects of these changes that still exist."""
+
+    def oldest(self) -> datetime | None:
+        """When the oldest change was; None of an empty feed."""
+
+    def exceeds(self, most: int) -> bool:
+        """Whether more changes than this are kept."""
+
+    def delete_old(self, until: datetime, most: int) -> int:
+        """Delete what is older than a moment or exceeds a number, but not the newest; returns how many."""
+
+
 class QueryLogRows(Protocol):
     """What happened to queries: the newest events and versions of each; older ones are deleted."""
 
@@ -222,6 +254,7 @@ class UnitOfWork(Protocol):
     drivers: DriverRows
     tokens: TokenRows
     audit: AuditRows
+    changes: ChangeRows
     roles: Repository[Role]
     accounts: Repository[Account]
 

@@ -6,6 +6,7 @@ import re
 import time
 import uuid
 from contextlib import suppress
+from functools import partial
 from urllib.parse import unquote_to_bytes
 
 from anyio import move_on_after, to_thread
@@ -151,7 +152,9 @@ class Gate:
             await to_thread.run_sync(authenticate_driver, self._env, driver, token, limiter=limiter)
             scope["leatstream.token"] = token
         else:
-            principal = await self._authenticate(scope, token)
+            again = partial(self._authenticate, scope, token)
+            scope["leatstream.authenticate"] = again  # streams that outlive what the token may do
+            principal = await again()
             scope["leatstream.principal"], caller = principal, principal.name
         length = headers.get("content-length", "")
         if length.isdecimal() and int(length) > MAX_BODY_BYTES:

@@ -197,6 +197,7 @@ OPERATIONS: dict[str, Needs] = {
     "delete_membership": _MEMBERS,
     "get_sign_in": _OPEN,
     "get_lineage": _LIST,
+    "follow_events": _LIST,
     "get_vocabulary": _LIST,
     "export_catalog": _LIST,
     "get_server": _LIST,

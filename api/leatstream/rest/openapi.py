@@ -37,11 +37,15 @@ ABOUT: dict[str, Any] = {
             "description": "Copies of checkpoints that new queries can begin with.",
         },
         {"name": "statements", "description": "SQL text: run it, or check it."},
-        {"name": "catalog", "description": "The catalog as a whole: as code, and what flows where."},
+        {
+            "name": "catalog",
+            "description": "The whole catalog: as code, what flows where, what changes.",
+        },
         {"name": "access", "description": "Who may do what: roles, accounts, tokens, the audit log."},
         {"name": "server", "description": "The server itself: version, health, metrics."},
     ],
 }
+_STREAMS = {"read_records": "One record a line.", "follow_events": "One change a line."}
 _OPEN = ("/healthz", "/readyz", "/problems/{code}", "/v1/sign-in")
 _PROBLEM = {"$ref": "#/components/schemas/Problem"}
 # What may follow a PUT with the same names; published as OpenAPI links.
@@ -137,9 +141,9 @@ def _mend_operation(path: str, operation: dict[str, Any]) -> None:
             responses[status] = {"$ref": f"#/components/responses/Problem{status}"}
     if path in _OPEN and "422" in responses and operation["operationId"] != "get_problem_type":
         del responses["422"]
-    if operation["operationId"] == "read_records":
+    if operation["operationId"] in _STREAMS:
         schema = responses["200"]["content"].pop("application/json", {"schema": {}})["schema"]
-        line = {"type": "string", "description": "One record a line."}
+        line = {"type": "string", "description": _STREAMS[operation["operationId"]]}
         responses["200"]["content"] = {
             NDJSON: {"schema": line, "x-item-schema": schema},
             EVENTS: {"schema": line},

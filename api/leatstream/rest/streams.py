@@ -105,7 +105,8 @@ def event(record: Record) -> bytes:
     return f"event: record\nid: {position}\ndata: {data}\n\n".encode()
 
 
-def _failure(error: LeatstreamError, media_type: str) -> bytes:
+def failure(error: LeatstreamError, media_type: str) -> bytes:
+    """An error on the way as the last line or event."""
     faults = [fault_json(fault) for fault in error.faults]
     body = _dump({"error": {"code": error.code, "detail": error.detail, "errors": faults}})
     return f"event: error\ndata: {body}\n\n".encode() if media_type == EVENTS else f"{body}\n".encode()
@@ -143,7 +144,7 @@ async def _chunks(
         if media_type == EVENTS:
             yield b"event: end\ndata: {}\n\n"
     except LeatstreamError as error:
-        yield _failure(error, media_type)
+        yield failure(error, media_type)
     finally:
         await _close(records)
 
@@ -190,7 +191,7 @@ async def _row_chunks(
             else:
                 yield idle
     except LeatstreamError as error:
-        yield _failure(error, media_type)
+        yield failure(error, media_type)
     finally:
         await _close(rows)
 

@@ -9,6 +9,7 @@ import msgspec
 import sqlalchemy as sa
 
 from leatstream.model.objects import QueryEvent, QueryProgress, QueryVersion
+from leatstream.storage.change_log import NotedChanges
 from leatstream.storage.codec import look_into
 from leatstream.storage.tables import query_log
 
@@ -21,12 +22,15 @@ look_into(QueryEvent, QueryVersion, QueryProgress)
 class SqlQueryLogRows:
     """Events, versions and progress (``ports.QueryLogRows``); the last 200 of each are kept."""
 
-    def __init__(self, connection: sa.Connection) -> None:
+    def __init__(self, connection: sa.Connection, noted: NotedChanges | None = None) -> None:
         self._connection = connection
+        self._noted = noted
 
     def add_event(self, query_id: str, event: QueryEvent) -> None:
         """Note an event."""
         self._add(query_id, _EVENT, event)
+        if self._noted is not None:
+            self._noted.note_event(query_id, event)
 
     def add_version(self, query_id: str, version: QueryVersion) -> None:
         """Note a version."""

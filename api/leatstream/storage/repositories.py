@@ -24,6 +24,7 @@ from leatstream.model.registered import (
 )
 from leatstream.ports import DriverRow
 from leatstream.storage import tables
+from leatstream.storage.change_log import NotedChanges, seen
 from leatstream.storage.codec import Noun, from_row, to_row
 
 T = TypeVar(
@@ -62,10 +63,11 @@ def end_of_prefix(prefix: str) -> str | None:
 class SqlRepository(Generic[T]):
     """Objects of one noun (``ports.Repository``)."""
 
-    def __init__(self, connection: sa.Connection, noun: Noun[T]) -> None:
+    def __init__(self, connection: sa.Connection, noun: Noun[T], noted: NotedChanges | None = None) -> None:
         self._connection = connection
         self._noun: Noun[T] = noun
         self._columns = noun.table.c
+        self._noted = noted
 
     def key(self, item: T) -> str:
         """The object's key: its unique, exact name."""
@@ -101,6 +103,7 @@ class SqlRepository(Generic[T]):
                 noun=self._noun.word,
             )
         self._connection.execute(sa.insert(self._noun.table), row)
+        self._note(item.meta.id, None, item)
 
     def update(self, item: T) -> None:
         """Replace the object with the same id.
@@ -108,16 +111,33 @@ class SqlRepository(Generic[T]):
         Raises:
             CatalogError: not-found, if it has been deleted meanwhile.
         """
-        row = to_row(self._noun, item)
-        statement = sa.update(self._noun.table).where(self._columns.id == row["id"]).values(row)
-        if self._connection.execute(statement).rowcount == 0:
+        row, c = to_row(self._noun, item), self._columns
+        statement = sa.update(self._noun.table).where(c.id == row["id"]).values(row)
+        if not isinstance(item, Store):
+            # What heartbeats write is no change of the feed, and costs no second statement.
+            same = statement.where(c.generation == row["generation"], c.owner == row["owner"])
+            if self._connection.execute(same).rowcount:
+                return
+        old = self.find_by_id(row["id"])
+        if old is None:
             raise CatalogError(
                 "not-found", f"The {self._noun.word} {row['key']} is no longer there.", noun=self._noun.word
             )
+        self._connection.execute(statement)
+        self._note(row["id"], old, item)
 
     def delete(self, object_id: str) -> None:
         """Remove it; nothing happens if it is not there."""
+        old = self.find_by_id(object_id) if self._noted is not None else None
         self._connection.execute(sa.delete(self._noun.table).where(self._columns.id == object_id))
+        if old is not None:
+            self._note(object_id, old, None)
+
+    def _note(self, object_id: str, before: T | None, after: T | None) -> None:
+        if self._noted is not None:
+            was, now = (None if one is None else seen(self._noun, one) for one in (before, after))
+            if was is not None or now is not None:
+                self._noted.note(object_id, was, now)
 
     def page(self, *, prefix: str = "", after: str = "", limit: int = 1000) -> Sequence[T]:
         """Objects whose key starts with ``prefix`` and is greater than ``after``, ordered by key."""

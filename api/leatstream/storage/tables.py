@@ -112,6 +112,24 @@ audit_events = sa.Table(
     sa.Index("ix_audit_events_principal", "principal", "id"),
 )
 
+# Ids are compared as positions in the feed, so their order must be that of code points everywhere.
+changes = sa.Table(
+    "changes",
+    metadata,
+    sa.Column("id", key_type(), primary_key=True),
+    sa.Column("at", UtcDateTime(), nullable=False),
+    sa.Column("type", sa.Text(), nullable=False),
+    sa.Column("kind", sa.Text(), nullable=False),
+    sa.Column("key", key_type(), nullable=False),
+    sa.Column("object_id", sa.Text(), nullable=False),
+    sa.Column("owner", sa.Text(), nullable=False),
+    sa.Column("generation", sa.Integer(), nullable=False),
+    sa.Column("state", sa.Text(), nullable=True),
+    sa.Column("message", sa.Text(), nullable=True),
+    sa.Column("error", sa.Text(), nullable=True),
+    sa.Index("ix_changes_kind", "kind", "key", "id"),
+)
+
 drivers = sa.Table(
     "drivers",
     metadata,

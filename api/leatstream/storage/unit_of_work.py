@@ -25,6 +25,7 @@ from leatstream.model.registered import (
 )
 from leatstream.ports import (
     AuditRows,
+    ChangeRows,
     DriverRows,
     QueryLogRows,
     Repository,
@@ -34,6 +35,7 @@ from leatstream.ports import (
 )
 from leatstream.storage import codec, tables
 from leatstream.storage.audit_log import SqlAuditRows
+from leatstream.storage.change_log import NotedChanges, SqlChangeRows
 from leatstream.storage.engine import BUSY_SECONDS, WRITE, is_away, is_busy, is_full, make_engine
 from leatstream.storage.query_log import SqlQueryLogRows
 from leatstream.storage.repositories import SqlDriverRows, SqlRepository, SqlSecretRows, SqlTokenRows
@@ -45,34 +47,41 @@ class SqlUnitOfWork:
     def __init__(self, connection: sa.Connection) -> None:
         self._connection = connection
         self._tokens = SqlTokenRows(connection)
-        self.databases: Repository[Database] = SqlRepository(connection, codec.DATABASES)
-        self.schemas: Repository[Schema] = SqlRepository(connection, codec.SCHEMAS)
-        self.stores: Repository[Store] = SqlRepository(connection, codec.STORES)
-        self.relations: Repository[Relation] = SqlRepository(connection, codec.RELATIONS)
-        self.queries: Repository[Query] = SqlRepository(connection, codec.QUERIES)
-        self.function_sources: Repository[FunctionSource] = SqlRepository(connection, codec.FUNCTION_SOURCES)
-        self.functions: Repository[UserFunction] = SqlRepository(connection, codec.FUNCTIONS)
-        self.query_log: QueryLogRows = SqlQueryLogRows(connection)
-        self.named_secrets: Repository[Secret] = SqlRepository(connection, codec.SECRETS)
+        self._noted = noted = NotedChanges()
+        self.databases: Repository[Database] = SqlRepository(connection, codec.DATABASES, noted)
+        self.schemas: Repository[Schema] = SqlRepository(connection, codec.SCHEMAS, noted)
+        self.stores: Repository[Store] = SqlRepository(connection, codec.STORES, noted)
+        self.relations: Repository[Relation] = SqlRepository(connection, codec.RELATIONS, noted)
+        self.queries: Repository[Query] = SqlRepository(connection, codec.QUERIES, noted)
+        self.function_sources: Repository[FunctionSource] = SqlRepository(
+            connection, codec.FUNCTION_SOURCES, noted
+        )
+        self.functions: Repository[UserFunction] = SqlRepository(connection, codec.FUNCTIONS, noted)
+        self.query_log: QueryLogRows = SqlQueryLogRows(connection, noted)
+        self.named_secrets: Repository[Secret] = SqlRepository(connection, codec.SECRETS, noted)
         self.schema_registries: Repository[SchemaRegistry] = SqlRepository(
-            connection, codec.SCHEMA_REGISTRIES
+            connection, codec.SCHEMA_REGISTRIES, noted
         )
         self.descriptor_sources: Repository[DescriptorSource] = SqlRepository(
-            connection, codec.DESCRIPTOR_SOURCES
+            connection, codec.DESCRIPTOR_SOURCES, noted
         )
-        self.session_defaults: Repository[SessionDefaults] = SqlRepository(connection, codec.SESSION_DEFAULTS)
-        self.applications: Repository[Application] = SqlRepository(connection, codec.APPLICATIONS)
-        self.savepoints: Repository[Savepoint] = SqlRepository(connection, codec.SAVEPOINTS)
-        self.entity_drops: Repository[EntityDrop] = SqlRepository(connection, codec.ENTITY_DROPS)
-        self.roles: Repository[Role] = SqlRepository(connection, codec.ROLES)
-        self.accounts: Repository[Account] = SqlRepository(connection, codec.ACCOUNTS)
+        self.session_defaults: Repository[SessionDefaults] = SqlRepository(
+            connection, codec.SESSION_DEFAULTS, noted
+        )
+        self.applications: Repository[Application] = SqlRepository(connection, codec.APPLICATIONS, noted)
+        self.savepoints: Repository[Savepoint] = SqlRepository(connection, codec.SAVEPOINTS, noted)
+        self.entity_drops: Repository[EntityDrop] = SqlRepository(connection, codec.ENTITY_DROPS, noted)
+        self.roles: Repository[Role] = SqlRepository(connection, codec.ROLES, noted)
+        self.accounts: Repository[Account] = SqlRepository(connection, codec.ACCOUNTS, noted)
         self.secrets: SecretRows = SqlSecretRows(connection)
         self.drivers: DriverRows = SqlDriverRows(connection)
         self.tokens: TokenRows = self._tokens
         self.audit: AuditRows = SqlAuditRows(connection)
+        self.changes: ChangeRows = SqlChangeRows(connection)
 
     def commit(self) -> None:
         """Make every change of this unit lasting, at once. The unit is over then."""
+        self._noted.write(self._connection)
         self._connection.commit()
 
     @property

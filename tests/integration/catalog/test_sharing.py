@@ -11,6 +11,7 @@ import pytest
 import sqlalchemy as sa
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
+from concurrent_changes import assert_nothing_is_missed, follow_concurrent_writers
 
 from leatstream.bootstrap import open_runtime
 from leatstream.errors import CatalogAway, CatalogBusy, LeatstreamError, StackError
@@ -297,6 +298,15 @@ def test_a_change_is_heard_by_the_others(catalog: str, postgres: Any, eventually
 
     eventually(told, 10, "words after the line was down")
     for each in both:
+        each.close()
+
+
+def test_readers_of_changes_miss_nothing_while_servers_write(
+    catalog: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    servers = [open_units(catalog), open_units(catalog)]
+    assert_nothing_is_missed(servers, follow_concurrent_writers(servers, monkeypatch))
+    for each in servers:
         each.close()
 
 

@@ -5,7 +5,7 @@ import { ApiError, asApiError, errorOf, type FaultView } from "./problem";
 import { readToken } from "./token";
 
 /** The lines of a streamed answer (NDJSON), as they come. */
-async function* readLines(path: string, signal: AbortSignal): AsyncGenerator<string> {
+export async function* readLines(path: string, signal: AbortSignal): AsyncGenerator<string> {
   const authorization = `Bearer ${readToken()}`;
   const response = await fetch(path, {
     headers: { Authorization: authorization, Accept: "application/x-ndjson" },

@@ -5,7 +5,13 @@ import { entityParts, shortName } from "../api/names";
 import type { LineageNode } from "./graph";
 
 /** The way to a node's page. `short` leaves out what stands beside it anyway. */
-export function ObjectLink({ node, short = false }: { node: LineageNode; short?: boolean }): ReactNode {
+export function ObjectLink({
+  node,
+  short = false,
+}: {
+  node: Pick<LineageNode, "kind" | "name">;
+  short?: boolean;
+}): ReactNode {
   const { kind, name } = node;
   const look = {
     size: "sm",

@@ -32,6 +32,8 @@ import { Link, Outlet, useLocation } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { api, dataOf } from "../api/client";
 import { forgetToken } from "../api/token";
+import { Live } from "../events/Live";
+import { useFeed } from "../events/useFeed";
 import { Boundary } from "./Boundary";
 
 const PLACES = [
@@ -67,6 +69,7 @@ const PLACES = [
 export function Shell(): ReactNode {
   const [open, { toggle, close }] = useDisclosure(false);
   const { pathname } = useLocation();
+  useFeed();
   return (
     <AppShell
       header={{ height: 48 }}
@@ -88,6 +91,7 @@ export function Shell(): ReactNode {
             <Anchor href="/docs" size="sm" c="dimmed" mr="xs">
               API reference
             </Anchor>
+            <Live />
             <SchemeButton />
             <Tooltip label="Sign out">
               <ActionIcon variant="subtle" color="gray" onClick={() => forgetToken()} aria-label="Sign out">

@@ -5,6 +5,8 @@ import { lazy, type ReactNode, Suspense } from "react";
 import { api, dataOf } from "../api/client";
 import { quoted } from "../api/names";
 import type { Schemas } from "../api/problem";
+import { Newest } from "../events/Newest";
+import { usePoll } from "../events/useFeed";
 import { Boundary } from "../parts/Boundary";
 import { Empty, Page, Source } from "../parts/Page";
 import { Problem } from "../parts/Problem";
@@ -24,7 +26,7 @@ export function Home(): ReactNode {
   const found = useQuery({
     queryKey: ["flow"],
     queryFn: () => dataOf(api.GET("/v1/queries", { params: { query: { page_size: MOST } } })),
-    refetchInterval: POLL_MS,
+    refetchInterval: usePoll(POLL_MS, true),
   });
   const queries = found.data?.items ?? [];
   const more = Boolean(found.data?.next_page_token);
@@ -36,24 +38,24 @@ export function Home(): ReactNode {
       {found.data && queries.length === 0 && <FirstSteps />}
       {queries.length > 0 && (
         <Grid gap="md">
-          <Grid.Col span={{ base: 12, md: failed.length > 0 ? 9 : 12 }}>
+          <Grid.Col span={{ base: 12, md: 9 }}>
             <Boundary>
               <Suspense fallback={<Waiting />}>
                 <Flow queries={queries} />
               </Suspense>
             </Boundary>
           </Grid.Col>
-          {failed.length > 0 && (
-            <Grid.Col span={{ base: 12, md: 3 }}>
-              <Stack gap="sm">
-                {failed.map((query) => (
-                  <Failure key={query.id} query={query} />
-                ))}
-              </Stack>
-            </Grid.Col>
-          )}
+          <Grid.Col span={{ base: 12, md: 3 }}>
+            <Stack gap="sm">
+              {failed.map((query) => (
+                <Failure key={query.id} query={query} />
+              ))}
+              <Newest />
+            </Stack>
+          </Grid.Col>
         </Grid>
       )}
+      {found.data && queries.length === 0 && <Newest />}
     </Page>
   );
 }

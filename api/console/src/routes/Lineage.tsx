@@ -3,6 +3,7 @@ import { useQueries } from "@tanstack/react-query";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { type ReactNode, useCallback, useMemo } from "react";
 import { api, dataOf } from "../api/client";
+import { usePoll } from "../events/useFeed";
 import { Beginnings, Choose } from "../lineage/Choose";
 import {
   BEHIND,
@@ -57,12 +58,13 @@ type Of = { root: string; depth: number; more: readonly string[] };
 
 function Around({ root, depth, more }: Of): ReactNode {
   const navigate = useNavigate({ from: "/lineage" });
+  const poll = usePoll(POLL_MS, true);
   const parts = useQueries({
     queries: [{ root, depth }, ...more.map((one) => ({ root: one, depth: 1 }))].map((query) => ({
       queryKey: ["lineage", query.root, query.depth],
       queryFn: (): Promise<Found> => dataOf(api.GET("/v1/lineage", { params: { query } })),
       // The more parts, the rarer each is asked for.
-      refetchInterval: POLL_MS * (1 + more.length),
+      refetchInterval: poll * (1 + more.length),
     })),
     combine: (found) => ({
       whole: merged(found.flatMap(({ data }) => (data ? [data] : []))),

@@ -5,6 +5,7 @@ import { api, dataOf } from "../api/client";
 import { quoted } from "../api/names";
 import { PAGE_SIZE, usePages } from "../api/pages";
 import type { Schemas } from "../api/problem";
+import { usePoll } from "../events/useFeed";
 import { Empty, Page } from "../parts/Page";
 import { type Column, PagedRows } from "../parts/Rows";
 import { State } from "../parts/State";
@@ -57,7 +58,7 @@ export function Queries(): ReactNode {
   const pages = usePages(
     ["queries"],
     (token) => dataOf(api.GET("/v1/queries", { params: { query: { page_size: PAGE_SIZE, page_token: token } } })),
-    POLL_MS,
+    usePoll(POLL_MS, true),
   );
   const wanted = q?.toLowerCase() ?? "";
   const shows = (query: Query): boolean =>

@@ -7,6 +7,7 @@ import { curl } from "../access/code";
 import { api, dataOf } from "../api/client";
 import { quoted } from "../api/names";
 import type { Schemas } from "../api/problem";
+import { usePoll } from "../events/useFeed";
 import { ExportedCode } from "../parts/AsCode";
 import { LineageButton } from "../parts/LineageButton";
 import { Facts, Page, Section, Source } from "../parts/Page";
@@ -29,7 +30,7 @@ export function Query(): ReactNode {
   const found = useQuery({
     queryKey: ["query", name],
     queryFn: () => dataOf(api.GET("/v1/queries/{query}", { params: { path: { query: name } } })),
-    refetchInterval: POLL_MS,
+    refetchInterval: usePoll(POLL_MS, true),
   });
   const change = useChange(name);
   const query = found.data;

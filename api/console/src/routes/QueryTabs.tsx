@@ -4,6 +4,7 @@ import { Fragment, type ReactNode } from "react";
 import { api, dataOf } from "../api/client";
 import { asText } from "../api/exact";
 import type { Schemas } from "../api/problem";
+import { usePoll } from "../events/useFeed";
 import { Facts, Source } from "../parts/Page";
 import { Problem } from "../parts/Problem";
 import { type Column, Rows, Waiting } from "../parts/Rows";
@@ -28,7 +29,7 @@ export function Events({ query }: Of): ReactNode {
     queryKey: ["query", query, "events"],
     queryFn: () =>
       dataOf(api.GET("/v1/queries/{query}/events", { params: { path: { query }, query: { limit: 100 } } })),
-    refetchInterval: POLL_MS,
+    refetchInterval: usePoll(POLL_MS),
   });
   if (found.error) return <Problem error={found.error} retry={() => void found.refetch()} />;
   if (!found.data) return <Waiting />;

@@ -153,6 +153,7 @@ class RuntimeSettings:
         keep_replaced: seconds that a query is kept after another has taken over from it.
         keep_checkpoints: seconds that a query's old checkpoints are kept once its present one is at work.
         keep_events: seconds that an event of the audit log is kept.
+        keep_changes: seconds that a change stays in the feed of changes.
         revoked_grace: seconds that a job continues after its owner has lost a privilege that it needs.
         max_restarts: restarts in a row before a query is given up as failed.
         default_store: store taken when neither statement nor context names one.
@@ -176,6 +177,7 @@ class RuntimeSettings:
     keep_replaced: float = 86_400.0
     keep_checkpoints: float = 86_400.0
     keep_events: float = 34_560_000.0
+    keep_changes: float = 604_800.0
     revoked_grace: float = 60.0
     default_store: str | None = None
     error_excerpts: bool = True

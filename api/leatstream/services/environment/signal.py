@@ -13,10 +13,12 @@ class Signal:
 
     Attributes:
         tell: passes a notification made here on to other servers.
+        over: whether this process is about to end, so that nothing need be waited for.
     """
 
     def __init__(self) -> None:
         self.tell: Callable[[], None] | None = None
+        self.over = False
         self._condition = threading.Condition()
         self._value = 0
         self._waiters: set[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = set()
@@ -43,6 +45,11 @@ class Signal:
                 loop.call_soon_threadsafe(event.set)
             except RuntimeError:  # that loop has been closed: nobody waits there any more
                 self._waiters.discard((loop, event))
+
+    def end(self) -> None:
+        """Have those end who would wait for ever: a stream must not hold up the end of the server."""
+        self.over = True
+        self.wake()
 
     def wait(self, seen: int, timeout: float) -> int:
         """Block until the count is above ``seen`` or ``timeout`` seconds are over; the count then."""

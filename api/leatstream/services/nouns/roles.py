@@ -85,8 +85,8 @@ def get_role(env: Environment, principal: Principal, name: str) -> Role:
         CatalogError: not-found.
     """
     with env.open_unit(write=False) as unit:
-        found = unit.roles.find(name) if _sees(principal, name) else None
-        if found is None and not (name in BUILT_IN and _sees(principal, name)):
+        found = unit.roles.find(name) if sees_role(principal, name) else None
+        if found is None and not (name in BUILT_IN and sees_role(principal, name)):
             raise not_found("role", quote(name))
         return found or built_in(env, name)
 
@@ -129,7 +129,7 @@ def list_roles(
     with env.open_unit(write=False) as unit:
         stored = {role.name: role for role in unit.roles.page(limit=100_000)}
     found = {**{name: built_in(env, name) for name in BUILT_IN}, **stored}
-    names = sorted(name for name in found if _sees(principal, name))
+    names = sorted(name for name in found if sees_role(principal, name))
     return make_page(
         lambda after, limit: [found[name] for name in names if name > after][:limit],
         lambda role: role.name,
@@ -190,7 +190,13 @@ def _check_inherited(unit: UnitOfWork, name: str, inherits: Sequence[str]) -> No
         waiting += found.inherits if found is not None else ()
 
 
-def _sees(principal: Principal, name: str) -> bool:
+def sees_role(principal: Principal, name: str) -> bool:
+    """Whether a role exists for a principal: its own ones, the built-in ones; for a manager all.
+
+    Args:
+        principal: who asks.
+        name: of the role.
+    """
     rights = principal.rights
     manages = rights.may(Privilege.MANAGE_MEMBERS, ORGANIZATION) or rights.may(
         Privilege.MANAGE_GRANTS, ORGANIZATION

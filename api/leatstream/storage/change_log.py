@@ -1,0 +1,227 @@
+"""The feed of changes: rows that the repositories' writes add to, in the transaction that makes them."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+import sqlalchemy as sa
+
+from leatstream.model.changes import ACCOUNTS, BEGINNING, CHANGE_KINDS, ROLE, Change, ChangeType
+from leatstream.model.objects import Query, QueryEvent, Store
+from leatstream.storage import tables
+from leatstream.storage.codec import NOUNS, Noun
+
+# An id sorts by the time of its change: 48 bits of milliseconds, 64 random bits. Numbers would show everyone
+# how much others change.
+_ID = re.compile(r"evt_([0-9a-f]{12})[0-9a-f]{16}\Z")
+_now = time.time
+_LONGEST = 500  # characters of a message
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What the feed says of an object at one moment."""
+
+    kind: str
+    key: str
+    owner: str
+    generation: int
+    state: str | None = None
+    message: str | None = None
+    error: str | None = None
+
+
+@dataclass(slots=True)
+class _Noted:
+    first: Seen | None
+    last: Seen | None
+    states: list[Seen] = field(default_factory=list)
+
+
+class NotedChanges:
+    """What one unit of work has changed so far; one that is given up leaves no trace."""
+
+    def __init__(self) -> None:
+        self._noted: dict[str, _Noted] = {}
+        self._events: dict[str, list[QueryEvent]] = {}
+
+    def note(self, object_id: str, before: Seen | None, after: Seen | None) -> None:
+        """Note a write.
+
+        Args:
+            object_id: of the object.
+            before: as it was; None = it is new.
+            after: as it is now; None = it is deleted.
+        """
+        noted = self._noted.setdefault(object_id, _Noted(before, after))
+        noted.last = after
+
+    def note_event(self, query_id: str, event: QueryEvent) -> None:
+        """Note a change of the state of a query."""
+        self._events.setdefault(query_id, []).append(event)
+
+    def write(self, connection: sa.Connection) -> None:
+        """Add the rows. Write units exclude each other until they have ended, so ids grow as commits do."""
+        queries = [one for one in self._events if one not in self._noted]
+        found = _queries(connection, queries) if queries else {}
+        rows = [row for one, noted in self._noted.items() for row in self._rows(one, noted)]
+        for one, seen in found.items():
+            rows += [_row(one, ChangeType.STATE, _at(seen, event)) for event in self._events[one]]
+        self._noted.clear()
+        self._events.clear()
+        if rows:
+            table, now = tables.changes, datetime.now(UTC)
+            last = connection.execute(sa.select(sa.func.max(table.c.id))).scalar()
+            for row in rows:
+                row["id"], row["at"] = (last := _next_id(last)), now
+            connection.execute(sa.insert(table), rows)
+
+    def _rows(self, object_id: str, noted: _Noted) -> list[dict[str, Any]]:
+        before, after = noted.first, noted.last
+        events = self._events.get(object_id, [])
+        if after is None:
+            return [] if before is None else [_row(object_id, ChangeType.DELETED, before)]
+        if before is None:
+            return [_row(object_id, ChangeType.CREATED, _at(after, events[-1]) if events else after)]
+        rows = []
+        if (before.generation, before.owner, before.key) != (after.generation, after.owner, after.key):
+            rows.append(_row(object_id, ChangeType.CHANGED, after))
+        rows += [_row(object_id, ChangeType.STATE, _at(after, event)) for event in events]
+        if not events and before.kind == "store" and before.state != after.state:
+            rows.append(_row(object_id, ChangeType.STATE, after))
+        return rows
+
+
+def seen(noun: Noun[Any], item: Any) -> Seen | None:
+    """What the feed says of an object; None of a kind that the feed leaves out."""
+    kind = item.kind.value if noun.word == "account" else noun.word.replace(" ", "_")
+    if kind not in CHANGE_KINDS:
+        return None
+    known = kind, noun.key(item), item.meta.owner, item.meta.generation
+    if isinstance(item, Query):
+        return Seen(*known, item.status.state.value)
+    if isinstance(item, Store):
+        return Seen(*known, item.state.value, item.message, item.error_code)
+    return Seen(*known)
+
+
+def _at(known: Seen, event: QueryEvent) -> Seen:
+    generation = max(known.generation, event.generation)
+    place = known.kind, known.key, known.owner, generation
+    return Seen(*place, event.state.value, event.reason, event.error)
+
+
+def _row(object_id: str, what: ChangeType, of: Seen) -> dict[str, Any]:
+    return {
+        "type": what.value,
+        "object_id": object_id,
+        "kind": of.kind,
+        "key": of.key,
+        "owner": of.owner,
+        "generation": of.generation,
+        "state": of.state if what is not ChangeType.DELETED else None,
+        "message": of.message[:_LONGEST] if of.message and what is not ChangeType.DELETED else None,
+        "error": of.error if what is not ChangeType.DELETED else None,
+    }
+
+
+def _queries(connection: sa.Connection, ids: Sequence[str]) -> dict[str, Seen]:
+    c = tables.queries.c
+    asked = sa.select(c.id, c.key, c.owner, c.generation).where(c.id.in_(ids))
+    return {row.id: Seen("query", row.key, row.owner, row.generation) for row in connection.execute(asked)}
+
+
+def _next_id(last: str | None) -> str:
+    """Greater than the last one, even where the clock of another server is ahead of this one's."""
+    now = int(_now() * 1000)
+    found = _ID.match(last or "")
+    if found is not None:
+        now = max(now, int(found[1], 16) + 1)
+    return f"evt_{now:012x}{os.urandom(8).hex()}"
+
+
+class SqlChangeRows:
+    """Changes over one open connection (``ports.ChangeRows``)."""
+
+    def __init__(self, connection: sa.Connection) -> None:
+        self._connection = connection
+
+    def newest(self) -> str:
+        """Id of the last change; of an empty feed the place before all."""
+        found = self._connection.execute(sa.select(sa.func.max(tables.changes.c.id))).scalar()
+        return found or BEGINNING
+
+    def has(self, change_id: str) -> bool:
+        """Whether the change is kept."""
+        c = tables.changes.c
+        return self._connection.execute(sa.select(c.id).where(c.id == change_id)).first() is not None
+
+    def after(self, change_id: str, limit: int) -> Sequence[Change]:
+        """Changes after one, oldest first."""
+        c = tables.changes.c
+        return self._read(sa.select(tables.changes).where(c.id > change_id).order_by(c.id).limit(limit))
+
+    def before(self, change_id: str | None, limit: int) -> Sequence[Change]:
+        """Changes before one, or the newest; newest first."""
+        c = tables.changes.c
+        asked = sa.select(tables.changes).order_by(c.id.desc()).limit(limit)
+        return self._read(asked if change_id is None else asked.where(c.id < change_id))
+
+    def last_of_roles(self, roles: Sequence[str]) -> str:
+        """Id of the last change of one of these roles; the place before all where none is kept."""
+        c = tables.changes.c
+        asked = sa.select(sa.func.max(c.id)).where(c.kind == ROLE, c.key.in_(roles))
+        return self._connection.execute(asked).scalar() or BEGINNING
+
+    def present(self, changes: Sequence[Change]) -> Mapping[str, tuple[str, str]]:
+        """Key and owner, by id, of the objects of these changes that still exist."""
+        found: dict[str, tuple[str, str]] = {}
+        for kind in {change.kind for change in changes} & _TABLES.keys():
+            c = _TABLES[kind].c
+            ids = {change.object_id for change in changes if change.kind == kind}
+            rows = self._connection.execute(sa.select(c.id, c.key, c.owner).where(c.id.in_(ids)))
+            found |= {row.id: (row.key, row.owner) for row in rows}
+        return found
+
+    def delete_old(self, until: datetime, most: int) -> int:
+        """Delete what is older than a moment or exceeds a number; the newest one stays.
+
+        Args:
+            until: the moment.
+            most: changes that are kept.
+        """
+        table, c = tables.changes, tables.changes.c
+        last, bound = self.newest(), self._beyond(most)
+        old = c.at < until if bound is None else sa.or_(c.at < until, c.id <= bound)
+        return int(self._connection.execute(sa.delete(table).where(old, c.id < last)).rowcount)
+
+    def exceeds(self, most: int) -> bool:
+        """Whether more changes than this are kept."""
+        return self._beyond(most) is not None
+
+    def _beyond(self, most: int) -> str | None:
+        c = tables.changes.c
+        beyond = sa.select(c.id).order_by(c.id.desc()).offset(most).limit(1)
+        return self._connection.execute(beyond).scalar()
+
+    def oldest(self) -> datetime | None:
+        """When the oldest change was."""
+        c = tables.changes.c
+        return self._connection.execute(sa.select(c.at).order_by(c.id).limit(1)).scalar()
+
+    def _read(self, statement: sa.Select[Any]) -> list[Change]:
+        rows = self._connection.execute(statement).mappings()
+        return [Change(**{**row, "type": ChangeType(row["type"])}) for row in rows]
+
+
+_TABLES = {
+    noun.word.replace(" ", "_"): noun.table
+    for noun in NOUNS
+    if noun.word.replace(" ", "_") in CHANGE_KINDS and noun.word not in (ROLE, *ACCOUNTS)
+}
