@@ -25,6 +25,7 @@ from leatstream.cli import (
     project,
     queries,
     records,
+    relations,
     roles,
     server,
     sql,
@@ -100,6 +101,7 @@ app.command()(words.vocabulary)
 # Nouns that have commands besides those of every noun.
 _WITH_MORE = {
     "store": stores.app,
+    "relation": relations.app,
     "query": queries.app,
     "application": applications.app,
     "role": roles.app,

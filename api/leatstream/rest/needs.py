@@ -126,6 +126,7 @@ OPERATIONS: dict[str, Needs] = {
     "read_records": _reads("read_entity store"),
     "list_relations": _LIST,
     "get_relation": _sees("relation"),
+    "sample_relation": _reads("usage database", "usage schema", "select relation"),
     "put_relation": _writes(*_NEW_RELATION),
     "delete_relation": _owns("relation"),
     "take_savepoint": _writes("operate query"),

@@ -17,10 +17,12 @@ from leatstream.connectors.kafka.groups import Groups
 from leatstream.connectors.kafka.login import MSK_LIBRARY
 from leatstream.connectors.kafka.producing import LARGEST, produce
 from leatstream.connectors.kafka.records import ends_of, record_at, records
+from leatstream.connectors.kafka.sampling import sample
 from leatstream.connectors.kafka.settings import KafkaConfig, java_settings
 from leatstream.connectors.kafka.traffic import KafkaTraffic
 from leatstream.connectors.kafka.transactions import KafkaBatchWriter, forget_batches
 from leatstream.connectors.kafka.words import KafkaWords
+from leatstream.connectors.sampling import Sampled
 from leatstream.connectors.settings import StoreSettings
 from leatstream.connectors.store_words import NO_CHOICE, StoreWords
 from leatstream.connectors.traffic import READER, Traffic
@@ -211,6 +213,10 @@ class KafkaConnector(Connector):
         if self.admin.topic(entity, 5.0) is None:
             raise StoreError("entity-not-found", f"Topic {entity} does not exist in store {self.name}.")
         return records(self.admin, entity, from_beginning, limit, idle_timeout)
+
+    def sample_records(self, source: SourceSpec, *, newest: bool, limit: int, timeout: float) -> Sampled:
+        """Committed records from the ends of the partitions, or from their beginnings."""
+        return sample(self.admin, source.entity, newest=newest, limit=limit, timeout=timeout)
 
     def find_record(self, entity: str, partition: str, offset: str, timeout: float) -> Record | None:
         """The committed record at an offset."""
