@@ -25,6 +25,7 @@ from leatstream.cli import (
     project,
     queries,
     records,
+    registries,
     relations,
     roles,
     server,
@@ -101,6 +102,7 @@ app.command()(words.vocabulary)
 # Nouns that have commands besides those of every noun.
 _WITH_MORE = {
     "store": stores.app,
+    "schema-registry": registries.app,
     "relation": relations.app,
     "query": queries.app,
     "application": applications.app,

@@ -67,6 +67,7 @@ def service(monkeypatch: pytest.MonkeyPatch) -> Service:
         "nouns",
         "queries",
         "records",
+        "registries",
         "relations",
         "roles",
         "server",
