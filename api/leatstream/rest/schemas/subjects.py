@@ -7,6 +7,7 @@ from pydantic import Field
 from leatstream.formats.registry_client import Version
 from leatstream.rest.schemas.base import View
 from leatstream.services.environment import Page
+from leatstream.services.nouns.registry_subjects import Subject
 
 
 class SubjectView(View):
@@ -22,9 +23,9 @@ class SubjectList(View):
     next_page_token: str | None = None
 
     @classmethod
-    def from_domain(cls, page: Page[str]) -> SubjectList:
+    def from_domain(cls, page: Page[Subject]) -> SubjectList:
         """The answer for a page."""
-        items = [SubjectView(name=name) for name in page.items]
+        items = [SubjectView(name=one.name) for one in page.items]
         return cls(items=items, next_page_token=page.next_page_token)
 
 

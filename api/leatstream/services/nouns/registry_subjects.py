@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TypeVar
 
 from leatstream.errors import not_found
@@ -18,6 +19,13 @@ from leatstream.services.nouns.schema_registries import address_of, require_regi
 T = TypeVar("T")
 
 
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A subject of a registry."""
+
+    name: str
+
+
 def list_subjects(
     env: Environment,
     principal: Principal,
@@ -25,7 +33,7 @@ def list_subjects(
     page_size: int = 100,
     page_token: str | None = None,
     only: Only = ANY,
-) -> Page[str]:
+) -> Page[Subject]:
     """One page of a registry's subjects by name.
 
     Args:
@@ -43,8 +51,8 @@ def list_subjects(
     """
     found = _ask(env, principal, registry, lambda client: client.subjects())
     return make_page(
-        lambda after, limit: [name for name in found if name > after][:limit],
-        lambda name: name,
+        lambda after, limit: [Subject(name) for name in found if name > after][:limit],
+        lambda subject: subject.name,
         f"subjects/{registry}",
         page_size,
         page_token,
