@@ -13,6 +13,7 @@ import {
 import { useDisclosure } from "@mantine/hooks";
 import {
   IconDatabase,
+  IconFileCode,
   IconLogout,
   IconMoon,
   IconPlayerPlay,
@@ -36,6 +37,7 @@ const PLACES = [
   { to: "/queries", label: "Queries", icon: IconPlayerPlay },
   { to: "/catalog", label: "Catalog", icon: IconDatabase },
   { to: "/stores", label: "Stores", icon: IconServer },
+  { to: "/schema-registries", label: "Schemas", icon: IconFileCode },
   { to: "/lineage", label: "Lineage", icon: IconRouteAltLeft },
   { to: "/access", label: "Access", icon: IconShieldLock },
 ] as const;
