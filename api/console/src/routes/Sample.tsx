@@ -15,7 +15,6 @@ type View = Schemas["RelationView"];
 type Record = Schemas["SampledRecord"] & { number: number };
 type Start = "latest" | "earliest";
 const LIMIT = 20;
-const WORDS = { row: "", deletion: "deletes the row", passed_over: "passed over", undecodable: "not a row" } as const;
 
 /** The newest or the oldest records of a relation as rows; those that are none with the reason. */
 export function Sample({ view }: { view: View }): ReactNode {
@@ -46,7 +45,7 @@ export function Sample({ view }: { view: View }): ReactNode {
         <Button size="xs" variant="default" loading={found.isFetching} onClick={() => void found.refetch()}>
           Refresh
         </Button>
-        {sample && (
+        {sample && sample.records.length > 0 && (
           <Text size="sm" c="dimmed" role="status">
             {[`${sample.records.length} ${hasOrder ? "records" : "rows"}`, unreadable(sample.records)]
               .filter(Boolean)
@@ -102,15 +101,11 @@ const PLACE: Column<Record>[] = [
 const FAULT: Column<Record> = {
   head: "Not a row",
   width: 260,
-  cell: ({ outcome, reason }) =>
-    outcome === "row" ? (
-      ""
-    ) : (
-      <span className={outcome === "undecodable" ? "undecodable" : undefined}>
-        <strong>{WORDS[outcome]}</strong>
-        {reason ? `: ${reason}` : ""}
-      </span>
-    ),
+  cell: ({ outcome, reason }) => (
+    <span className={outcome === "undecodable" ? "undecodable" : undefined}>
+      {outcome === "deletion" ? "It deletes the row of its key." : reason}
+    </span>
+  ),
 };
 
 function Cell({ value }: { value: unknown }): ReactNode {
@@ -142,7 +137,7 @@ const LITERALS: { [kind: string]: string } = {
   VARCHAR: "'text'",
   BOOLEAN: "TRUE",
   DATE: "DATE '2026-01-31'",
-  TIME: "TIME '13:05:00'",
+  TIME: "'13:05:00'",
   TIMESTAMP: "TIMESTAMP '2026-01-31 13:05:00'",
   TIMESTAMP_LTZ: "TIMESTAMP '2026-01-31 13:05:00'",
 };
