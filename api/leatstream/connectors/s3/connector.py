@@ -152,7 +152,14 @@ class S3Connector(Connector):
         return records(self.admin, entity, from_beginning, limit, idle_timeout)
 
     def sample_records(self, source: SourceSpec, *, newest: bool, limit: int, timeout: float) -> Sampled:
-        """Rows of the newest or the oldest files, read as the relation says."""
+        """Rows of the newest or the oldest files, read as the relation says.
+
+        Args:
+            source: what is read.
+            newest: whether the newest records are wanted, else the oldest.
+            limit: the most records.
+            timeout: seconds.
+        """
         return sample(self.admin, source.entity, _layout(source), newest=newest, limit=limit, timeout=timeout)
 
     # -- Spark half ------------------------------------------------------------------------------------------

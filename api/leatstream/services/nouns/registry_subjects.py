@@ -119,7 +119,7 @@ def get_version(env: Environment, principal: Principal, registry: str, subject: 
 
 
 def _no_subject(registry: str, subject: str) -> Exception:
-    listed = f"leat schema-registry subjects {quote(registry)} lists the subjects."
+    listed = f"Run leat schema-registry subjects {quote(registry)}: it lists them."
     return not_found("subject", f"'{subject}' of schema registry {quote(registry)}", hint=listed)
 
 
