@@ -28,6 +28,7 @@ from leatstream.connectors.s3 import admin as s3_admin
 from leatstream.connectors.s3 import source as s3_source
 from leatstream.connectors.s3.connector import S3Connector
 from leatstream.errors import RequestError, StoreError
+from leatstream.formats.record_rows import RowReader
 from leatstream.plan.job_spec import ColumnSpec, SourceSpec, StoreRef
 
 
@@ -89,6 +90,32 @@ class TestS3(ConnectorConformance):
             put(aws, f"{entity}/{uuid.uuid4().hex}.json", b"\n".join(values) + b"\n")
 
         return send
+
+    def test_a_sample_is_read_as_the_relation_says(self, aws: str, connector: Connector, entity: str) -> None:
+        """From the newest file back, or from the oldest on; with the reason where a row is none."""
+        put(aws, f"{entity}/a.csv", b"id;price\n1;1,5\n2;2.5\n")
+        put(aws, f"{entity}/b.csv", b"id;price\n3;3,5\n")
+        source = SourceSpec(
+            view="v",
+            relation="d.s.r",
+            store=StoreRef(name="s", kind="s3", config={}),
+            entity=entity,
+            columns=[ColumnSpec(name="id", type="BIGINT"), ColumnSpec(name="price", type="DECIMAL(4, 2)")],
+            value_format="csv",
+            options={"s3.csv.delimiter": ";", "s3.csv.decimal.comma": "true"},
+        )
+
+        def sampled(newest: bool, limit: int) -> list[str]:
+            reader = RowReader(source, "json", None, True)
+            found = connector.sample_records(source, newest=newest, limit=limit, timeout=20.0)
+            assert found.whole
+            rows = [one.fault or reader.row(None, one.value, (), None, 0)["price"] for one in found.records]
+            return [str(one) for one in rows]
+
+        point = "column price: a fraction has a point and no decimal comma"
+        assert sampled(newest=False, limit=2)[0] == "1.5"
+        assert sampled(newest=True, limit=1) == ["3.5"]
+        assert sampled(newest=True, limit=9) == ["1.5", point, "3.5"]
 
     def test_what_a_directory_holds_is_told(self, aws: str, connector: Connector, entity: str) -> None:
         put(aws, f"{entity}/a.parquet", b"123")

@@ -202,6 +202,9 @@ ELSEWHERE = {
     "delete_savepoint",
     "replace_query",  # of a query that runs: tests/contract/test_blue_green.py
     "rollback_query",
+    "list_subjects",  # of a registry that answers: tests/contract/test_registry_subjects.py
+    "list_subject_versions",
+    "get_subject_version",
     "get_descriptor_source",  # as the other sources
     "put_descriptor_source",
     "delete_descriptor_source",

@@ -17,6 +17,7 @@ from deadlines import patient
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 from scratch import memory_directory
 
+from leatstream.connectors.entities import Record
 from leatstream.dev.samples import SAMPLE_SQL
 from leatstream.model.objects import QueryState
 
@@ -279,6 +280,31 @@ def test_the_catalog_leads_to_a_relation(visit: Any, check: Callable[[], None]) 
     page.get_by_role("link", name="demo.public.views_of_b").click()
     expect(page.get_by_role("row", name="topic.partitions")).to_contain_text("left-most source")
     expect(page.get_by_role("link", name="views_of_b", exact=True).first).to_be_visible()
+    check()
+
+
+def test_a_relation_shows_its_records_and_a_registry_its_schemas(
+    visit: Any, served: ConsoleWorld, check: Callable[[], None]
+) -> None:
+    body = {"columns": [{"name": "n", "type": "BIGINT"}], "store": "kafka_store", "topic": "topic_000"}
+    served.put("/v1/relations/demo.public.numbers", {**body, "value_format": "json"})
+    texts = [b'{"n":%d}' % BIG, b'{"n":"x"}']
+    served.world.cluster.records["topic_000"] = [Record(None, one, 0, n, 1) for n, one in enumerate(texts)]
+    page = visit("relations/demo.public.numbers?tab=sample")
+    sample = page.get_by_role("region", name="Sample")
+    expect(sample.get_by_text('column n is BIGINT, the record has the string "x"')).to_be_visible()
+    expect(sample.get_by_text(str(BIG))).to_be_visible()
+    check()
+    page.get_by_text("Oldest", exact=True).click()
+    expect(sample.get_by_role("row").nth(1)).to_contain_text(str(BIG))
+    served.put("/v1/schema-registries/sr", {"type": "confluent", "uris": "http://127.0.0.1:1"})
+    page = visit("schema-registries")
+    page.get_by_role("link", name="sr", exact=True).click()
+    expect(page.get_by_text("Schema registry sr does not answer").first).to_be_visible()
+    check()
+    page.get_by_role("button", name="Delete schema registry sr").click()
+    page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+    expect(page.get_by_text("There is no schema registry yet")).to_be_visible()
     check()
 
 

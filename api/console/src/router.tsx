@@ -88,7 +88,19 @@ const catalog = createRoute({
 const relation = createRoute({
   ...within,
   path: "/relations/$relation",
+  validateSearch: texts("tab"),
   component: lazyRouteComponent(() => import("./routes/Relation"), "Relation"),
+});
+const registries = createRoute({
+  ...within,
+  path: "/schema-registries",
+  component: lazyRouteComponent(() => import("./routes/Registries"), "Registries"),
+});
+const registry = createRoute({
+  ...within,
+  path: "/schema-registries/$registry",
+  validateSearch: texts("q", "subject", "version"),
+  component: lazyRouteComponent(() => import("./routes/Registry"), "Registry"),
 });
 const queries = createRoute({
   ...within,
@@ -178,19 +190,8 @@ export const router = createRouter({
   routeTree: root.addChildren([
     signIn,
     inside.addChildren([
-      home,
-      sql,
-      stores,
-      store,
-      entity,
-      catalog,
-      relation,
-      queries,
-      query,
-      lineage,
-      access,
-      role,
-      ...screens,
+      ...[home, sql, stores, store, entity, catalog, relation, registries, registry],
+      ...[queries, query, lineage, access, role, ...screens],
     ]),
   ]),
   basepath: "/ui",

@@ -27,6 +27,8 @@ from leatstream.cli import (
     project,
     queries,
     records,
+    registries,
+    relations,
     roles,
     server,
     sql,
@@ -103,6 +105,8 @@ app.command()(words.vocabulary)
 # Nouns that have commands besides those of every noun.
 _WITH_MORE = {
     "store": stores.app,
+    "schema-registry": registries.app,
+    "relation": relations.app,
     "query": queries.app,
     "application": applications.app,
     "function-source": function_sources.app,

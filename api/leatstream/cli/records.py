@@ -45,11 +45,16 @@ def print_records(
 
 def describe(record: dict[str, Any]) -> str:
     """A record on one line: position, time, key, value."""
-    stamp = record.get("timestamp")
-    if isinstance(stamp, int):
-        stamp = datetime.fromtimestamp(stamp / 1000, UTC).isoformat(timespec="milliseconds")
+    time = stamp(record.get("timestamp"))
     place = f"{record['partition']}:{record['offset']}"
     key = cell(record.get("key")) or "-"
     value = record.get("value")
     shown = "(no value: tombstone)" if value is None else cell(value)
-    return printable(f"{place:>8}  {stamp or '-'}  {key}  {shown}").replace("\n", "\\n")
+    return printable(f"{place:>8}  {time or '-'}  {key}  {shown}").replace("\n", "\\n")
+
+
+def stamp(milliseconds: Any) -> str | None:
+    """A record's time as text; None where it has none."""
+    if not isinstance(milliseconds, int):
+        return None
+    return datetime.fromtimestamp(milliseconds / 1000, UTC).isoformat(timespec="milliseconds")

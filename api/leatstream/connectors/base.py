@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from leatstream.connectors.entities import OptionFault
+from leatstream.connectors.sampling import IDLE, Sampled, taken
 from leatstream.connectors.settings import StoreSettings, secret_addresses, secret_fields
 from leatstream.errors import JobError, StoreError
 from leatstream.model.types import DataType
@@ -307,6 +308,21 @@ class Connector(ABC):
             idle_timeout: end after so many seconds without a record; None = never.
         """
         raise StoreError("store-rejected", f"Records of stores of kind {self.kind} cannot be shown.")
+
+    def sample_records(self, source: SourceSpec, *, newest: bool, limit: int, timeout: float) -> Sampled:
+        """A few records as ``read_stream`` gives them, without Spark; of tables a few of the existing rows.
+
+        Only of kinds with the capability ``print_records``.
+
+        Args:
+            source: what is read.
+            newest: whether the newest records are wanted, else the oldest; tables have no such order.
+            limit: the most records.
+            timeout: seconds.
+        """
+        first = limit if self.tables or not newest else None
+        records = self.read_records(source.entity, from_beginning=True, limit=first, idle_timeout=IDLE)
+        return taken(records, newest=newest and not self.tables, limit=limit, timeout=timeout)
 
     def find_record(self, entity: str, partition: str, offset: str, timeout: float) -> Record | None:
         """One record by its position in the store; called to show a record that a query failed at.

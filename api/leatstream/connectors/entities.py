@@ -102,7 +102,11 @@ class SourceWatch:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A record as it lies in the store. ``timestamp`` is epoch milliseconds."""
+    """A record as it lies in the store. ``timestamp`` is epoch milliseconds.
+
+    Attributes:
+        fault: why it is no row, of kinds that know it where they read.
+    """
 
     key: bytes | None
     value: bytes | None
@@ -110,6 +114,7 @@ class Record:
     offset: int | str
     timestamp: int | None
     headers: tuple[tuple[str, bytes | None], ...] = ()
+    fault: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

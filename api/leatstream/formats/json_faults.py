@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from leatstream.formats.excerpts import Number, described
@@ -28,6 +28,7 @@ from leatstream.plan.job_spec import ColumnSpec
 _BITS = {"TINYINT": 8, "SMALLINT": 16, "INTEGER": 32, "BIGINT": 64}
 _WHOLE = re.compile(r"-?[0-9]+\Z")
 _NO_NUMBER = ("NaN", "Infinity", "-Infinity")
+_MOST_SHOWN = 3  # faults of one record
 _HALF = "has half a character (a lone surrogate)"
 
 
@@ -87,6 +88,25 @@ def faults_of(columns: Sequence[ColumnSpec], text: bytes) -> list[RecordFault]:
     if whole is not None:
         return [RecordFault(why=whole)]
     return [fault for column in columns for fault in _of_column(column, document)]
+
+
+def key_faults_of(columns: Sequence[ColumnSpec], text: bytes) -> list[RecordFault]:
+    """The same of a record's key; what is wrong with it as a whole says that it is the key."""
+    faults = faults_of(columns, text)
+    return [replace(f, why=f"of its key, {f.why}") if f.column is None else f for f in faults]
+
+
+def no_time(column: ColumnSpec, text: bytes) -> RecordFault:
+    """The fault of a record whose event time is none; ``text`` is its value, in which there is no other."""
+    why = "it is the event time of the relation, and holds none"
+    value = json.loads(text.decode().removeprefix("\ufeff")).get(column.name)
+    return RecordFault(column.name, column.type, value, has_value=True, why=why)
+
+
+def in_words(faults: Sequence[RecordFault], *, shown: bool) -> str:
+    """The first faults of a record in words; ``shown`` = values may be shown."""
+    why = "; ".join(fault.in_words(shown=shown) for fault in faults[:_MOST_SHOWN])
+    return f"{why}; {len(faults) - _MOST_SHOWN} more" if len(faults) > _MOST_SHOWN else why
 
 
 def _refuse(word: str) -> Any:

@@ -42,6 +42,22 @@ class Schema:
 
 
 @dataclass(frozen=True, slots=True)
+class Version:
+    """A version of a subject, as the registry shows it.
+
+    Attributes:
+        references: names that the text uses, each with the subject and the version that it stands for.
+    """
+
+    subject: str
+    version: int
+    id: int | None
+    type: str
+    text: str
+    references: tuple[tuple[str, str, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class RegistryAddress:
     """How a registry is reached; plain data, so that it can be sent to Spark's Python workers.
 
@@ -108,6 +124,50 @@ class RegistryClient:
         """
         return self._version(subject, "latest")
 
+    def subjects(self) -> list[str]:
+        """Names of its subjects, sorted.
+
+        Raises:
+            StoreError: the registry cannot be asked.
+        """
+        found = self._asked("GET", "/subjects")
+        return sorted(one for one in found or [] if isinstance(one, str))
+
+    def versions(self, subject: str) -> list[int] | None:
+        """Numbers of a subject's versions, the oldest first; None where it has no such subject.
+
+        Raises:
+            StoreError: the registry cannot be asked.
+        """
+        found = self._asked("GET", f"/subjects/{quote(subject, safe='')}/versions")
+        return None if found is None else sorted(one for one in found if isinstance(one, int))
+
+    def version(self, subject: str, version: str) -> Version | None:
+        """A version of a subject; None where there is none.
+
+        Args:
+            subject: its name.
+            version: its number, or ``latest``.
+
+        Raises:
+            StoreError: the registry cannot be asked.
+        """
+        body = self._call("GET", f"/subjects/{quote(subject, safe='')}/versions/{version}")
+        if body is None:
+            return None
+        text, number, given = body.get("schema"), body.get("version"), body.get("id")
+        if not isinstance(text, str) or not isinstance(number, int):
+            raise self._rejected("its answer holds no schema")
+        known = [one for one in body.get("references") or [] if isinstance(one, dict)]
+        return Version(
+            subject,
+            number,
+            given if isinstance(given, int) else None,
+            str(body.get("schemaType") or "AVRO").upper(),
+            text,
+            tuple((str(r.get("name")), str(r.get("subject")), int(r.get("version") or 0)) for r in known),
+        )
+
     def incompatibilities(self, subject: str, schema: Schema) -> list[str]:
         """Why the subject would not take a schema, in the registry's own words; empty where it would.
 
@@ -166,7 +226,12 @@ class RegistryClient:
         )
 
     def _call(self, method: str, path: str, body: Any = None) -> dict[str, Any] | None:
-        """The answer's document (of a list an empty one); None for what the registry does not have."""
+        """The answer's object (of a list an empty one); None for what the registry does not have."""
+        document = self._asked(method, path, body)
+        return {} if document is not None and not isinstance(document, dict) else document
+
+    def _asked(self, method: str, path: str, body: Any = None) -> Any:
+        """The answer's JSON; None for what the registry does not have."""
         import httpx2
 
         deadline = time.monotonic() + self.timeout
@@ -205,7 +270,7 @@ class RegistryClient:
                     raise httpx2.ReadTimeout("the answer takes too long")
             return answer.status_code, data
 
-    def _answer(self, status: int, data: bytes) -> dict[str, Any] | None:
+    def _answer(self, status: int, data: bytes) -> Any:
         try:
             document = json.loads(data) if data else {}
         except (ValueError, RecursionError):
@@ -214,7 +279,7 @@ class RegistryClient:
         if 200 <= status < 300:
             if document is None:
                 raise self._rejected("its answer is not JSON: is this the address of a schema registry?")
-            return known
+            return document
         said = _sentence(str(known.get("message") or "")) or f"HTTP status {status}"
         if status in (401, 403):
             raise StoreError(

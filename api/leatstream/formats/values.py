@@ -127,7 +127,7 @@ def _fraction(value: float, single: bool) -> str:
         return '"Infinity"' if value > 0 else '"-Infinity"'
     if value == 0:
         return repr(value)
-    text = _shortest_single(value) if single else repr(value)
+    text = shortest_single(value) if single else repr(value)
     if len(Decimal(text).normalize().as_tuple().digits) == 1:
         # Java writes two digits at least, and then the two that are nearest: 4.9E-324, not 5E-324.
         text = f"{value:.1e}"
@@ -150,7 +150,8 @@ def _single(value: float) -> float:
     return found
 
 
-def _shortest_single(value: float) -> str:
+def shortest_single(value: float) -> str:
+    """The fewest digits that read back as a FLOAT."""
     for digits in range(1, 10):
         text = f"{value:.{digits - 1}e}"
         if struct.unpack("f", struct.pack("f", float(text)))[0] == value:

@@ -19,6 +19,7 @@ TEXTS = {
     500: "An unexpected error; the server's log has more under the request id.",
     502: "The store refused the operation.",
     503: "The store, the engine or the catalog cannot be reached now.",
+    504: "The database of the materialized views does not answer in time.",
 }
 _ALWAYS = (401, 403, 422, 429, 500, 503)
 _BODY = (400, 409, 412, 413)

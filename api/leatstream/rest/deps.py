@@ -24,7 +24,7 @@ from leatstream.services.environment.pages import Only
 PART = r'(?:[^\s".:\x00-\x1f\x7f-\x9f]+|"(?:[^"\x00-\x1f\x7f]|"")+")'
 NAME_PATTERN = f"^{PART}$"
 FQN_PATTERN = rf"^{PART}\.{PART}\.{PART}$"
-_ENTITY_PATTERN = r"^[^\x00-\x1f\x7f]+$"
+ENTITY_PATTERN = r"^[^\x00-\x1f\x7f]+$"
 ID_PATTERN = r"^[A-Za-z0-9_-]+$"  # Of what the server itself names: drivers, running SELECTs.
 DURATION_PATTERN = r"^[0-9]{1,6}(ms|s|m)?$"
 
@@ -137,7 +137,7 @@ def read_entity(text: str) -> str:
         ValueError: it is no name.
     """
     text = text.replace(SLASH, "/")
-    if re.match(_ENTITY_PATTERN, text) is None:
+    if re.match(ENTITY_PATTERN, text) is None:
         raise ValueError("a name has no control characters")
     quoted = len(text) > 2 and text[0] == text[-1] == '"'
     return text[1:-1].replace('""', '"') if quoted else text
@@ -176,7 +176,7 @@ EntityPath = Annotated[
         max_length=255,
         description="The entity's name in its store, case-sensitive.",
         examples=["pageviews"],
-        json_schema_extra={"pattern": _ENTITY_PATTERN},
+        json_schema_extra={"pattern": ENTITY_PATTERN},
     ),
     AfterValidator(read_entity),
 ]

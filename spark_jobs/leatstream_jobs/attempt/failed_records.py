@@ -6,7 +6,6 @@ Python; where it cannot be had, or Python finds nothing wrong with it, the engin
 
 from __future__ import annotations
 
-import json
 import logging
 import time
 from collections.abc import Callable, Sequence
@@ -15,14 +14,13 @@ from dataclasses import replace
 from leatstream.connectors.base import Connector
 from leatstream.connectors.entities import Record
 from leatstream.connectors.registry import connector_classes
-from leatstream.formats.json_faults import RecordFault, faults_of
+from leatstream.formats.json_faults import RecordFault, faults_of, in_words, key_faults_of, no_time
 from leatstream.plan.job_spec import JobSpec, SourceSpec, StoreRef, value_columns
 from leatstream_jobs.attempt.failures import Failure
 from leatstream_jobs.attempt.marked_faults import FaultPlace, unread
 
 _LOG = logging.getLogger("leatstream_jobs")
 _TO_READ = 5.0  # seconds
-_MOST_SHOWN = 3  # faults of one record
 
 Connect = Callable[[StoreRef], Connector]
 
@@ -56,9 +54,7 @@ def _found_faults(source: SourceSpec, connector: Connector, place: FaultPlace) -
 
 
 def _sentence(source: SourceSpec, place: FaultPlace, faults: Sequence[RecordFault], *, shown: bool) -> str:
-    why = "; ".join(fault.in_words(shown=shown) for fault in faults[:_MOST_SHOWN])
-    more = f"; {len(faults) - _MOST_SHOWN} more" if len(faults) > _MOST_SHOWN else ""
-    return unread(source, place.words, f"{why}{more}")
+    return unread(source, place.words, in_words(faults, shown=shown))
 
 
 def time_faults(source: SourceSpec, record: Record) -> Sequence[RecordFault]:
@@ -66,9 +62,7 @@ def time_faults(source: SourceSpec, record: Record) -> Sequence[RecordFault]:
     column = next((c for c in value_columns(source) if c.name == source.timestamp), None)
     if column is None or record.value is None or not _is_json(source):
         return []
-    why = "it is the event time of the relation, and holds none"
-    value = json.loads(record.value).get(column.name)
-    return [RecordFault(column.name, column.type, value, has_value=True, why=why)]
+    return [no_time(column, record.value)]
 
 
 def record_faults(source: SourceSpec, record: Record) -> Sequence[RecordFault]:
@@ -80,10 +74,7 @@ def record_faults(source: SourceSpec, record: Record) -> Sequence[RecordFault]:
     named = set(source.key_only or (source.primary_key if record.value is None else ()))
     if named and source.key_format == "json":
         columns = [column for column in source.columns if column.name in named]
-        return [
-            replace(f, why=f"of its key, {f.why}") if f.column is None else f
-            for f in faults_of(columns, record.key or b"")
-        ]
+        return key_faults_of(columns, record.key or b"")
     return []
 
 

@@ -8,16 +8,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from leatstream.formats.event_times import (
+    FINER_UNIT,
+    LAST_MS,
+    SECONDS,
+    SECONDS_UNIT,
+    other_unit,
+    too_far,
+    what_time,
+)
 from leatstream.model.types import parse_type
 from leatstream.plan.job_spec import SourceSpec
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
-
-# Seconds of the years up to 2286, read as milliseconds, are times before May 1970.
-_SECONDS = 10_000_000_000
-_LAST = 253_402_300_799_999
-_SETTING = "'source.timestamp.max.ahead.millis'"
 
 
 def why_not_meant(
@@ -39,22 +43,17 @@ def why_not_meant(
         return None
     # A producer may set a record's own time too, and some set none. The clock is that of the batch, which
     # a repeated batch has again.
-    epoch = F.timestamp_millis(F.lit(_SECONDS))
+    epoch = F.timestamp_millis(F.lit(SECONDS))
     known = F.when(own >= epoch, own)
     base = F.least(known, F.current_timestamp()) if clock else known
     ahead = F.unix_millis(time) - F.unix_millis(base) > source.max_ahead_ms
-    what = "its time" if raw is None else f"its event time, column {source.timestamp},"
-    too_far = (
-        f"{what} is more than {source.max_ahead_ms} ms ahead of the time at which it was written; {_SETTING} "
-        "sets that bound"
-    )
-    why = F.when(F.coalesce(ahead, F.lit(False)), F.lit(too_far))
+    what = what_time(None if raw is None else source.timestamp)
+    why = F.when(F.coalesce(ahead, F.lit(False)), F.lit(too_far(what, source.max_ahead_ms)))
     column = next((c for c in source.columns if c.name == source.timestamp), None)
     if raw is None or column is None or parse_type(column.type).kind != "BIGINT":
         return why
-    unit = f"{what} looks like {{}}, and is read as milliseconds; {_SETTING} = NONE takes every time"
     return (
-        F.when((raw >= 0) & (raw < _SECONDS), F.lit(unit.format("seconds")))
-        .when(raw > _LAST, F.lit(unit.format("microseconds or nanoseconds")))
+        F.when((raw >= 0) & (raw < SECONDS), F.lit(other_unit(what, SECONDS_UNIT)))
+        .when(raw > LAST_MS, F.lit(other_unit(what, FINER_UNIT)))
         .otherwise(why)
     )

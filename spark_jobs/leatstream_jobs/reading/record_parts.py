@@ -17,6 +17,7 @@ from leatstream.errors import JobError
 from leatstream.formats import json, primitive
 from leatstream.formats.described import FORMATS as DESCRIBED
 from leatstream.formats.described import Description
+from leatstream.formats.record_rows import GZIP, NO_ROW, PACKED
 from leatstream.formats.registry_client import RegistryAddress
 from leatstream.model.objects import DELETED, ROWMETA
 from leatstream.plan.job_spec import ColumnSpec, DescriptorRef, SourceSpec, value_columns
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from pyspark.sql import Column
 
 FORMATS = ("json", "primitive", *DESCRIBED)
-_GZIP = b"\x1f\x8b"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +73,8 @@ def _with_packed(reason: Column | None) -> Column:
     """The reason, of a value that is gzip another one: producers and log services pack what they send."""
     from pyspark.sql import functions as F
 
-    packed = F.startswith(F.col(json.TEXT).cast("binary"), F.lit(_GZIP))
-    packed_reason = F.when(packed, F.lit("its value is packed with gzip, which is not unpacked"))
+    packed = F.startswith(F.col(json.TEXT).cast("binary"), F.lit(GZIP))
+    packed_reason = F.when(packed, F.lit(PACKED))
     return packed_reason if reason is None else packed_reason.otherwise(reason)
 
 
@@ -130,7 +130,7 @@ def _with_key(
     if source.primary_key:
         wrong = ~F.col(DELETED) & wrong
     wrong = wrong | (unread if always else F.col(DELETED) & unread)
-    why = F.coalesce(key.reason, F.lit(_MISFIT)) if key.reason is not None else F.lit(_MISFIT)
+    why = F.coalesce(key.reason, F.lit(NO_ROW)) if key.reason is not None else F.lit(NO_ROW)
     key_reason = F.when(unread, F.concat(F.lit("its key cannot be read: "), why))
     return Reading(
         {json.TEXT: text, json.KEY.text: key_text if always else F.when(text.isNull(), key_text)},
@@ -148,9 +148,6 @@ def _steps(decoders: dict[json.Place, json.Decoder]) -> list[dict[str, Column]]:
         for wave, step in enumerate(reversed(decoder.steps(place))):
             waves[wave] |= step
     return [wave for wave in reversed(waves) if wave]
-
-
-_MISFIT = "it does not fit the columns"
 
 
 def _joined(source: SourceSpec, of_key: dict[str, Column], value: json.Decoder) -> list[Column]:

@@ -16,6 +16,8 @@ from leatstream.connectors.base import Connector
 from leatstream.errors import JobError
 from leatstream.formats import json, text_values
 from leatstream.formats.described import FORMATS as DESCRIBED
+from leatstream.formats.event_times import FIRST_MS, LAST_MS, NO_TIME
+from leatstream.formats.record_rows import NO_ROW
 from leatstream.formats.registry_client import RegistryAddress
 from leatstream.model.objects import DELETED, ROWHEADERS, ROWKEY, ROWMETA, ROWTIME
 from leatstream.model.types import parse_type
@@ -191,7 +193,7 @@ def undecodable(scan: Scan) -> DataFrame:
     source, text = scan.source, F.col(json.TEXT)
     read = _read(scan.raw, source, scan.registry)
     is_text, meta = F.is_valid_utf8(text), F.col(ROWMETA)
-    misfit = F.lit("it does not fit the columns")
+    misfit = F.lit(NO_ROW)
     why = misfit if read.reason is None else F.coalesce(read.reason, misfit)
     reason = F.when(read.wrong, why).otherwise(read.untimely)
     value = F.struct(
@@ -283,7 +285,7 @@ def _event_time(
     name = _time_name(source, known)
     raw = None if name is None else F.col(name)
     strange = why_not_meant(source, time, F.col(_OWN_TIME), raw, clock=clock)
-    none = F.lit("it has no event time")
+    none = F.lit(NO_TIME)
     if strange is None:
         return time, bad, none
     return time, strange.isNotNull() if bad is None else bad | strange.isNotNull(), F.coalesce(strange, none)
@@ -319,7 +321,7 @@ def row_time(source: SourceSpec, known: Mapping[str, str] | None = None) -> tupl
     raw, kind = F.col(name), parse_type(column.type).kind
     if kind == "BIGINT":
         # Beyond the years 1 to 9999 is no time; far beyond, Spark's microseconds would overflow.
-        legal = raw.between(-62_135_596_800_000, 253_402_300_799_999)
+        legal = raw.between(FIRST_MS, LAST_MS)
         return F.coalesce(F.timestamp_millis(F.when(legal, raw)), own), F.coalesce(~legal, F.lit(False))
     if kind == "VARCHAR":
         value = F.expr(text_values.moment(name))

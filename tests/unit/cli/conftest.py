@@ -69,6 +69,8 @@ def service(monkeypatch: pytest.MonkeyPatch) -> Service:
         "nouns",
         "queries",
         "records",
+        "registries",
+        "relations",
         "roles",
         "server",
         "sql",

@@ -46,6 +46,16 @@ COMMANDS = {
     "POST /v1/queries/{query}:restart": "query restart q",
     "GET /v1/relations": "relation list",
     "GET /v1/relations/{relation}": "relation get d.s.r",
+    "GET /v1/relations/{relation}/sample": "relation sample d.s.r",
+    "GET /v1/schema-registries": "schema-registry list",
+    "GET /v1/schema-registries/{registry}": "schema-registry get sr",
+    "DELETE /v1/schema-registries/{registry}": "schema-registry delete sr",
+    "POST /v1/schema-registries/{registry}:test": "schema-registry test sr",
+    "GET /v1/schema-registries/{registry}/subjects": "schema-registry subjects sr",
+    "GET /v1/schema-registries/{registry}/subjects/{subject}/versions": "schema-registry versions sr s",
+    "GET /v1/schema-registries/{registry}/subjects/{subject}/versions/{version}": (
+        "schema-registry subject sr s"
+    ),
     "GET /v1/roles": "role list",
     "GET /v1/roles/{role}": "role get r",
     "PUT /v1/roles/{role}": "role create r",

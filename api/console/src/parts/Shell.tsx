@@ -13,6 +13,7 @@ import {
 import { useDisclosure } from "@mantine/hooks";
 import {
   IconDatabase,
+  IconFileCode,
   IconInfoCircle,
   IconKey,
   IconLogout,
@@ -52,6 +53,7 @@ const PLACES = [
     [
       { to: "/catalog", label: "Catalog", icon: IconDatabase },
       { to: "/stores", label: "Stores", icon: IconServer },
+      { to: "/schema-registries", label: "Schemas", icon: IconFileCode },
       { to: "/functions", label: "Functions", icon: IconMathFunction },
       { to: "/secrets", label: "Secrets", icon: IconKey },
     ],

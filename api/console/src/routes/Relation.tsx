@@ -1,6 +1,6 @@
-import { Anchor, Button, Grid, Group } from "@mantine/core";
+import { Anchor, Button, Grid, Group, Stack, Tabs } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
-import { Link, useNavigate, useParams } from "@tanstack/react-router";
+import { Link, useNavigate, useParams, useSearch } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { curl } from "../access/code";
 import { ObjectGrants } from "../access/ObjectGrants";
@@ -15,6 +15,7 @@ import { Columns, Properties } from "../parts/Properties";
 import { Waiting } from "../parts/Rows";
 import { openText } from "../sql/drafts";
 import { entityOf } from "./Catalog";
+import { Sample } from "./Sample";
 
 /** One stream, changelog, table or materialized view. */
 export function Relation(): ReactNode {
@@ -23,6 +24,8 @@ export function Relation(): ReactNode {
     queryKey: ["relation", fqn],
     queryFn: () => dataOf(api.GET("/v1/relations/{relation}", { params: { path: { relation: fqn } } })),
   });
+  const { tab } = useSearch({ from: "/inside/relations/$relation" });
+  const change = useNavigate({ from: "/relations/$relation" });
   const navigate = useNavigate();
   const select = (): void => {
     openText(`SELECT * FROM ${fqn} LIMIT 100;`);
@@ -45,7 +48,26 @@ export function Relation(): ReactNode {
     >
       {found.isPending && <Waiting />}
       {found.error && <Problem error={found.error} retry={() => void found.refetch()} />}
-      {view && <Details view={view} />}
+      {view && (
+        <Tabs
+          value={tab === "sample" ? tab : "definition"}
+          keepMounted={false}
+          onChange={(value) => void change({ search: value === "sample" ? { tab: value } : {}, replace: true })}
+        >
+          <Tabs.List mb="sm">
+            <Tabs.Tab value="definition">Definition</Tabs.Tab>
+            <Tabs.Tab value="sample">Sample</Tabs.Tab>
+          </Tabs.List>
+          <Tabs.Panel value="definition">
+            <Stack gap="md">
+              <Details view={view} />
+            </Stack>
+          </Tabs.Panel>
+          <Tabs.Panel value="sample">
+            <Sample view={view} />
+          </Tabs.Panel>
+        </Tabs>
+      )}
     </Page>
   );
 }

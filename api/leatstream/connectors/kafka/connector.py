@@ -17,10 +17,12 @@ from leatstream.connectors.kafka.groups import Groups
 from leatstream.connectors.kafka.login import MSK_LIBRARY
 from leatstream.connectors.kafka.producing import LARGEST, produce
 from leatstream.connectors.kafka.records import ends_of, record_at, records
+from leatstream.connectors.kafka.sampling import sample
 from leatstream.connectors.kafka.settings import KafkaConfig, java_settings
 from leatstream.connectors.kafka.traffic import KafkaTraffic
 from leatstream.connectors.kafka.transactions import KafkaBatchWriter, forget_batches
 from leatstream.connectors.kafka.words import KafkaWords
+from leatstream.connectors.sampling import Sampled
 from leatstream.connectors.settings import StoreSettings
 from leatstream.connectors.store_words import NO_CHOICE, StoreWords
 from leatstream.connectors.traffic import READER, Traffic
@@ -207,13 +209,38 @@ class KafkaConnector(Connector):
     def read_records(
         self, entity: str, *, from_beginning: bool, limit: int | None, idle_timeout: float | None
     ) -> Iterator[Record | None]:
-        """Committed records of all partitions, without joining a consumer group."""
+        """Committed records of all partitions, without joining a consumer group.
+
+        Args:
+            entity: the topic.
+            from_beginning: read what exists; False reads only new records.
+            limit: end after so many records; None = no limit.
+            idle_timeout: end after so many seconds without a record; None = never.
+        """
         if self.admin.topic(entity, 5.0) is None:
             raise StoreError("entity-not-found", f"Topic {entity} does not exist in store {self.name}.")
         return records(self.admin, entity, from_beginning, limit, idle_timeout)
 
+    def sample_records(self, source: SourceSpec, *, newest: bool, limit: int, timeout: float) -> Sampled:
+        """Committed records from the ends of the partitions, or from their beginnings.
+
+        Args:
+            source: what is read.
+            newest: whether the newest records are wanted, else the oldest.
+            limit: the most records.
+            timeout: seconds.
+        """
+        return sample(self.admin, source.entity, newest=newest, limit=limit, timeout=timeout)
+
     def find_record(self, entity: str, partition: str, offset: str, timeout: float) -> Record | None:
-        """The committed record at an offset."""
+        """The committed record at an offset.
+
+        Args:
+            entity: the topic.
+            partition: its number.
+            offset: of the record.
+            timeout: seconds.
+        """
         return record_at(self.admin, entity, int(partition), int(offset), timeout)
 
     def write_records(self, entity: str, records: Sequence[NewRecord], timeout: float = 10.0) -> None:

@@ -37,9 +37,9 @@ def records(
             error = message.error() if message is not None else None
             if message is not None and error is None:
                 seen, last = seen + 1, time.monotonic()
-                yield _record(message)
+                yield record_of(message)
                 continue
-            if message is not None and error is not None and _is_end(admin, topic, error):
+            if message is not None and error is not None and is_end(admin, topic, error):
                 unread.discard(message.partition() or 0)
                 last = last if unread else min(last, time.monotonic())
                 continue
@@ -59,14 +59,14 @@ def record_at(admin: KafkaAdmin, topic: str, partition: int, offset: int, timeou
     from confluent_kafka import TopicPartition
 
     end = time.monotonic() + timeout
-    consumer = _reader(admin)
+    consumer = open_reader(admin)
     try:
         consumer.assign([TopicPartition(topic, partition, offset)])
         while (left := end - time.monotonic()) > 0:
             message = consumer.poll(min(left, 0.5))
             if message is not None:
                 found = message.error() is None and message.offset() == offset
-                return _record(message) if found else None
+                return record_of(message) if found else None
         return None
     finally:
         consumer.close()
@@ -76,7 +76,7 @@ def ends_of(admin: KafkaAdmin, topic: str, timeout: float) -> dict[int, int]:
     """The offset behind the last record of each partition."""
     from confluent_kafka import TopicPartition
 
-    found, consumer = admin.topic(topic, timeout), _reader(admin)
+    found, consumer = admin.topic(topic, timeout), open_reader(admin)
     try:
         return {
             partition: consumer.get_watermark_offsets(
@@ -88,7 +88,7 @@ def ends_of(admin: KafkaAdmin, topic: str, timeout: float) -> dict[int, int]:
         consumer.close()
 
 
-def _reader(admin: KafkaAdmin) -> Consumer:
+def open_reader(admin: KafkaAdmin) -> Consumer:
     """A consumer of what is committed, that has no partitions yet."""
     from confluent_kafka import Consumer
 
@@ -111,7 +111,7 @@ def _reader(admin: KafkaAdmin) -> Consumer:
 def _consumer(admin: KafkaAdmin, topic: str, from_beginning: bool) -> Consumer:
     from confluent_kafka import OFFSET_BEGINNING, TopicPartition
 
-    consumer = _reader(admin)
+    consumer = open_reader(admin)
     found = admin.topic(topic, 5.0)
     wanted = []
     for partition in sorted(found.partitions) if found else []:
@@ -124,7 +124,7 @@ def _consumer(admin: KafkaAdmin, topic: str, from_beginning: bool) -> Consumer:
     return consumer
 
 
-def _is_end(admin: KafkaAdmin, topic: str, error: KafkaError) -> bool:
+def is_end(admin: KafkaAdmin, topic: str, error: KafkaError) -> bool:
     """Whether this is the note that a partition's end is reached; raises for what reading cannot get over."""
     name = error.name()
     if name in ("UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_PARTITION", "_UNKNOWN_TOPIC"):
@@ -138,7 +138,8 @@ def _gone(admin: KafkaAdmin, topic: str) -> StoreError:
     return StoreError("entity-not-found", f"Topic {topic} of store {admin.store} does not exist any more.")
 
 
-def _record(message: Message) -> Record:
+def record_of(message: Message) -> Record:
+    """A message as every kind of store gives records."""
     stamp_kind, stamp = message.timestamp()
     headers = tuple(
         (str(k), v if v is None or isinstance(v, bytes) else v.encode()) for k, v in _headers(message)

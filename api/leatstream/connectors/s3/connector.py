@@ -12,9 +12,10 @@ from leatstream.connectors.entities import Entity, OptionFault, Record
 from leatstream.connectors.s3 import options as s3_options
 from leatstream.connectors.s3.admin import LEGAL, S3Admin
 from leatstream.connectors.s3.layout import Layout
-from leatstream.connectors.s3.records import record_at, records
+from leatstream.connectors.s3.records import record_at, records, sample
 from leatstream.connectors.s3.settings import S3Config
 from leatstream.connectors.s3.words import S3Words
+from leatstream.connectors.sampling import Sampled
 from leatstream.connectors.settings import StoreSettings
 from leatstream.connectors.store_words import StoreWords
 from leatstream.connectors.writers import BatchTarget, Written
@@ -149,6 +150,17 @@ class S3Connector(Connector):
         if self.incarnation(entity) is None:
             raise StoreError("entity-not-found", f"{entity} does not exist in store {self.name}.")
         return records(self.admin, entity, from_beginning, limit, idle_timeout)
+
+    def sample_records(self, source: SourceSpec, *, newest: bool, limit: int, timeout: float) -> Sampled:
+        """Rows of the newest or the oldest files, read as the relation says.
+
+        Args:
+            source: what is read.
+            newest: whether the newest records are wanted, else the oldest.
+            limit: the most records.
+            timeout: seconds.
+        """
+        return sample(self.admin, source.entity, _layout(source), newest=newest, limit=limit, timeout=timeout)
 
     # -- Spark half ------------------------------------------------------------------------------------------
 

@@ -11,6 +11,7 @@ from leatstream.connectors.s3.errors import is_changed, is_gone, s3_error
 from leatstream.connectors.s3.files import rows
 from leatstream.connectors.s3.layout import Layout, Row
 from leatstream.connectors.s3.objects import StoreAway, open_file
+from leatstream.connectors.sampling import Sampled, taken
 from leatstream.errors import StoreError
 
 _PAUSE = 0.5  # seconds between two looks
@@ -44,6 +45,34 @@ def records(
             raise StoreError("entity-not-found", f"{entity} does not exist in store {admin.store} any more.")
 
 
+def sample(
+    admin: S3Admin, entity: str, layout: Layout, *, newest: bool, limit: int, timeout: float
+) -> Sampled:
+    """The last rows of the newest files, or the first ones of the oldest; the oldest first.
+
+    Args:
+        admin: of the store.
+        entity: directory of the files.
+        layout: how they are read.
+        newest: which files.
+        limit: the most rows.
+        timeout: seconds.
+    """
+    end = time.monotonic() + timeout
+    if not admin.exists(entity, timeout):
+        raise StoreError("entity-not-found", f"{entity} does not exist in store {admin.store}.")
+    files = sorted(admin.files(entity, timeout), key=lambda f: (f.modified, f.key), reverse=newest)
+    found: list[Record] = []
+    for file in files:
+        left = limit - len(found)
+        rows_of_file = _read(admin, entity, file, layout)
+        part = taken(rows_of_file, newest=newest, limit=left, timeout=end - time.monotonic())
+        found = part.records + found if newest else found + part.records
+        if not part.whole or len(found) >= limit:
+            return Sampled(found, part.whole)
+    return Sampled(found)
+
+
 def record_at(
     admin: S3Admin, entity: str, path: str, number: int, layout: Layout, timeout: float
 ) -> Record | None:
@@ -62,14 +91,15 @@ def record_at(
     return None
 
 
-def _read(admin: S3Admin, entity: str, file: Found) -> Iterator[Record]:
+def _read(admin: S3Admin, entity: str, file: Found, layout: Layout | None = None) -> Iterator[Record]:
+    """The rows of a file, by its layout or by what its name shows of its format."""
     from botocore.exceptions import BotoCoreError, ClientError
 
-    told = format_of(file.key)
+    layout = layout or Layout(format_of(file.key) or "json")
     path = file.key[len(admin.prefix(entity)) :]
     try:
         opened = open_file(admin.client(_TIMEOUT), admin.config.bucket, file)
-        for chunk in rows(path, opened, Layout(told or "json")):
+        for chunk in rows(path, opened, layout):
             yield from (_record(file, entity, admin, row) for row in chunk)
     except (BotoCoreError, ClientError) as error:
         if is_gone(error) or is_changed(error):
@@ -82,5 +112,7 @@ def _read(admin: S3Admin, entity: str, file: Found) -> Iterator[Record]:
 def _record(file: Found, entity: str, admin: S3Admin, row: Row) -> Record:
     """A record: its file below the entity stands for the partition, the row for the offset."""
     told = row.reason.encode() if row.reason is not None else row.value
-    value = told if row.fault is None else f"the file cannot be read: {row.fault}".encode()
-    return Record(None, value, file.key[len(admin.prefix(entity)) :], row.number, file.modified)
+    fault = row.reason if row.fault is None else f"the file cannot be read: {row.fault}"
+    value = told if row.fault is None else fault.encode() if fault is not None else b""
+    path = file.key[len(admin.prefix(entity)) :]
+    return Record(None, value, path, row.number, file.modified, fault=fault)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from fastapi import Query, Response
 
 from leatstream.model.objects import RelationKind
 from leatstream.rest import etag
-from leatstream.rest.answers import DELETING, LISTING, READING, WRITING_STORE
+from leatstream.rest.answers import DELETING, LISTING, READING, READING_STORE, WRITING_STORE, problems
 from leatstream.rest.deps import (
     Caller,
     Env,
@@ -26,8 +26,11 @@ from leatstream.rest.deps import (
 from leatstream.rest.loads import slow
 from leatstream.rest.routers import api_router
 from leatstream.rest.schemas.relations import RelationBody, RelationList, RelationView
+from leatstream.rest.schemas.samples import RelationSample
 from leatstream.services.nouns.ownership import put_owned
 from leatstream.services.relations import relations as service
+from leatstream.services.selects.samples import MOST_RECORDS
+from leatstream.services.selects.samples import sample_relation as sample
 
 router = api_router(prefix="/v1", tags=["relations"])
 
@@ -58,6 +61,28 @@ def get_relation(env: Env, caller: Caller, relation: FqnPath, response: Response
     found = service.get_relation(env, caller, read_fqn(relation))
     response.headers["ETag"] = etag.write(found.meta.generation)
     return RelationView.from_domain(found)
+
+
+@router.get("/relations/{relation}/sample", responses=READING_STORE | problems(504))
+@slow
+def sample_relation(
+    env: Env,
+    caller: Caller,
+    relation: FqnPath,
+    limit: Annotated[int, Query(ge=1, le=MOST_RECORDS, description="The most records.")] = 20,
+    start: Annotated[
+        Literal["latest", "earliest"],
+        Query(
+            alias="from",
+            description="The newest records, newest first, or the oldest. Tables and views have no order.",
+        ),
+    ] = "latest",
+) -> RelationSample:
+    """Show a few records of a relation as rows, decoded by its columns and formats; no Spark driver starts.
+
+    A record that is no row of the relation is shown with the reason, and no values.
+    """
+    return RelationSample.from_domain(sample(env, caller, read_fqn(relation), start, limit))
 
 
 @router.put("/relations/{relation}", responses={201: {"model": RelationView}, **WRITING_STORE})

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from fastapi import Response
+from typing import Annotated
+
+from fastapi import Path, Response
+from pydantic import AfterValidator
 
 from leatstream.model.names import quote
 from leatstream.rest import etag
-from leatstream.rest.answers import DELETING, LISTING, READING, WRITING, problems
+from leatstream.rest.answers import DELETING, LISTING, READING, READING_STORE, WRITING, problems
 from leatstream.rest.deps import (
+    ENTITY_PATTERN,
     Caller,
     Env,
     NamePart,
@@ -18,6 +22,7 @@ from leatstream.rest.deps import (
     PreMatch,
     location,
     only,
+    read_entity,
 )
 from leatstream.rest.loads import slow
 from leatstream.rest.routers import api_router
@@ -27,10 +32,33 @@ from leatstream.rest.schemas.registered import (
     SchemaRegistryList,
     SchemaRegistryView,
 )
+from leatstream.rest.schemas.subjects import RegisteredSchemaView, SubjectList, SubjectVersionList
+from leatstream.services.nouns import registry_subjects as subjects
 from leatstream.services.nouns import schema_registries as service
 from leatstream.services.nouns.ownership import put_owned
 
 router = api_router(prefix="/v1", tags=["schema-registries"])
+
+SubjectPath = Annotated[
+    str,
+    Path(
+        min_length=1,
+        max_length=400,
+        description="The subject's name in the registry, exact.",
+        examples=["pageviews-value"],
+        json_schema_extra={"pattern": ENTITY_PATTERN},
+    ),
+    AfterValidator(read_entity),
+]
+VersionPath = Annotated[
+    str,
+    Path(
+        min_length=1,
+        max_length=9,
+        pattern=r"^(latest|[1-9][0-9]{0,8})$",
+        description="Number of the version, or `latest`.",
+    ),
+]
 
 
 @router.get("/schema-registries", responses=LISTING)
@@ -96,3 +124,43 @@ def put_schema_registry(
 def delete_schema_registry(env: Env, caller: Caller, registry: NamePath, pre: PreMatch) -> None:
     """Delete a schema registry that no store names."""
     service.delete_registry(env, caller, registry, pre)
+
+
+@router.get("/schema-registries/{registry}/subjects", responses=READING_STORE)
+@slow
+def list_subjects(
+    env: Env,
+    caller: Caller,
+    registry: NamePath,
+    page_size: PageSize = 100,
+    page_token: PageToken = None,
+    q: NamePart = None,
+) -> SubjectList:
+    """List the subjects of a schema registry by name, read live."""
+    return SubjectList.from_domain(
+        subjects.list_subjects(env, caller, registry, page_size, page_token, only(q))
+    )
+
+
+@router.get("/schema-registries/{registry}/subjects/{subject}/versions", responses=READING_STORE)
+@slow
+def list_subject_versions(
+    env: Env,
+    caller: Caller,
+    registry: NamePath,
+    subject: SubjectPath,
+    page_size: PageSize = 100,
+    page_token: PageToken = None,
+) -> SubjectVersionList:
+    """List the versions of a subject, the oldest first, read live."""
+    found = subjects.list_versions(env, caller, registry, subject, page_size, page_token)
+    return SubjectVersionList.from_domain(found)
+
+
+@router.get("/schema-registries/{registry}/subjects/{subject}/versions/{version}", responses=READING_STORE)
+@slow
+def get_subject_version(
+    env: Env, caller: Caller, registry: NamePath, subject: SubjectPath, version: VersionPath
+) -> RegisteredSchemaView:
+    """Show a version of a subject with its schema, read live."""
+    return RegisteredSchemaView.from_domain(subjects.get_version(env, caller, registry, subject, version))

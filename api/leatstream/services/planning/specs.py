@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from leatstream.connectors.registry import property_families
-from leatstream.errors import RequestError
+from leatstream.errors import Position, RequestError
 from leatstream.model.objects import Column, Relation, RelationKind, Store
 from leatstream.model.registered import SchemaRegistry
 from leatstream.plan.job_spec import (
@@ -115,6 +115,17 @@ def source_spec(
         feed=feed,
         headers=scan.headers,
     )
+
+
+def sample_spec(live: LiveStores, relation: Relation) -> SourceSpec:
+    """What a job would read of a relation by ``SELECT * FROM`` it.
+
+    Args:
+        live: stores and entities.
+        relation: that is read.
+    """
+    scan = Scan("leat_src_0", relation.fqn.name, relation, Position(1, 1, 0))
+    return source_spec(live, scan, SourceOptions(), None, None, once=False)
 
 
 def lookup_spec(live: LiveStores, lookup: Lookup) -> LookupSpec:
