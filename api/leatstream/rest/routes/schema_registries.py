@@ -6,7 +6,7 @@ from fastapi import Response
 
 from leatstream.model.names import quote
 from leatstream.rest import etag
-from leatstream.rest.answers import DELETING, LISTING, READING, WRITING, problems
+from leatstream.rest.answers import DELETING, LISTING, READING, WRITING_STORE, problems
 from leatstream.rest.deps import (
     Caller,
     Env,
@@ -60,7 +60,9 @@ def get_schema_registry(
     return SchemaRegistryView.from_domain(found)
 
 
-@router.put("/schema-registries/{registry:noun}", responses={201: {"model": SchemaRegistryView}, **WRITING})
+@router.put(
+    "/schema-registries/{registry:noun}", responses={201: {"model": SchemaRegistryView}, **WRITING_STORE}
+)
 @slow
 def put_schema_registry(
     env: Env, caller: Caller, registry: NamePath, body: SchemaRegistryBody, pre: Pre, response: Response
