@@ -26,6 +26,7 @@ from leatstream.cli import (
     queries,
     records,
     roles,
+    secrets,
     server,
     sql,
     stores,
@@ -100,6 +101,7 @@ app.command()(words.vocabulary)
 # Nouns that have commands besides those of every noun.
 _WITH_MORE = {
     "store": stores.app,
+    "secret": secrets.app,
     "query": queries.app,
     "application": applications.app,
     "role": roles.app,

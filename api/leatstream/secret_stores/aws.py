@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from typing import Any
 
@@ -20,6 +21,8 @@ class AwsSecrets:
 
     def __init__(self, settings: AwsSecretsManager) -> None:
         """Call nothing yet."""
+        # Its debug lines quote answers.
+        logging.getLogger("botocore.parsers").setLevel(logging.INFO)
         self._settings = settings
         self._clients: dict[str, Any] = {}
         self._lock = threading.Lock()

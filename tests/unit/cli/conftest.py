@@ -68,6 +68,7 @@ def service(monkeypatch: pytest.MonkeyPatch) -> Service:
         "queries",
         "records",
         "roles",
+        "secrets",
         "server",
         "sql",
         "stores",

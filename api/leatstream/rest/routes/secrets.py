@@ -6,7 +6,7 @@ from fastapi import Response
 
 from leatstream.model.names import quote
 from leatstream.rest import etag
-from leatstream.rest.answers import DELETING, LISTING, READING, WRITING_STORE
+from leatstream.rest.answers import DELETING, LISTING, READING, WRITING_STORE, problems
 from leatstream.rest.deps import (
     Caller,
     Env,
@@ -21,9 +21,10 @@ from leatstream.rest.deps import (
 )
 from leatstream.rest.loads import slow
 from leatstream.rest.routers import api_router
-from leatstream.rest.schemas.registered import SecretBody, SecretList, SecretView
+from leatstream.rest.schemas.registered import AppliedSecret, SecretBody, SecretList, SecretView
 from leatstream.services.nouns import named_secrets as service
 from leatstream.services.nouns.ownership import put_owned
+from leatstream.services.queries import apply_secret as applying
 
 router = api_router(prefix="/v1", tags=["secrets"])
 
@@ -35,6 +36,14 @@ def list_secrets(
     """List secrets by name, without their values."""
     page = service.list_secrets(env, caller, page_size, page_token, only(q))
     return SecretList.from_domain(page, env.outside.look)
+
+
+@router.post("/secrets/{secret}:apply", status_code=202, responses=problems(404, 409, 502))
+@slow
+def apply_secret(env: Env, caller: Caller, secret: NamePath) -> AppliedSecret:
+    """Restart what uses a rotated secret: its stores connect again, and running queries start again."""
+    found = applying.apply_secret(env, caller, secret)
+    return AppliedSecret(stores=list(found.stores), queries=list(found.queries), left=found.left)
 
 
 @router.get("/secrets/{secret:noun}", responses=READING)

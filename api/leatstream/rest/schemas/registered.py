@@ -92,6 +92,16 @@ class SecretView(ObjectView):
         )
 
 
+class AppliedSecret(View):
+    """What uses a secret, and has its present value from now on."""
+
+    stores: list[str] = Field(description="Stores that were connected again.")
+    queries: list[str] = Field(description="Queries that start again, from their checkpoints.")
+    left: int = Field(
+        description="How many more queries keep the old value, as the caller may not operate them."
+    )
+
+
 class SecretList(View):
     """One page of secrets."""
 

@@ -82,7 +82,7 @@ def put_secret(
                 unit.secrets.put(sealed, env.secrets.seal(sealed, value))
             else:
                 unit.secrets.delete(sealed)
-            used = _connect_anew(unit, name)
+            used = connect_anew(unit, name)
         unit.commit()
     for store in used:
         ask_store(env, store)
@@ -133,7 +133,13 @@ def _is_new(
     return value is not None and stored_value(env, unit, old.reference) != value
 
 
-def _connect_anew(unit: UnitOfWork, name: str) -> list[Store]:
+def connect_anew(unit: UnitOfWork, name: str) -> list[Store]:
+    """Note that the stores which use a secret are to be connected again; the stores.
+
+    Args:
+        unit: an open unit of work; the caller commits, and asks each store.
+        name: of the secret.
+    """
     changed = []
     for store in unit.unfiltered.stores.page(limit=100_000):
         if name in store.secret_names.values():
