@@ -134,3 +134,9 @@ def test_a_reference_needs_the_privilege_of_the_machine(open_to: Any) -> None:
     checked = clients["plain"].post("/v1/statements:validate", json={"sql": SQL.format(body["reference"])})
     assert "USE_MACHINE_CREDENTIALS" in checked.text
     assert clients["trusted"].put("/v1/secrets/s", json=body).status_code == 201
+    grant = {"grants": [{"privilege": "modify", "on": "secret", "name": "s"}]}
+    admin.post("/v1/roles/plain:grant", json=grant).raise_for_status()
+    note = SQL.format(body["reference"]).replace("CREATE SECRET s", "UPDATE SECRET s")
+    assert clients["plain"].post("/v1/statements:validate", json={"sql": note}).json()["valid"], "it has it"
+    other = clients["plain"].put("/v1/secrets/s", json={"reference": "secret://env/LEAT_SECRET_KAFKA"})
+    assert other.status_code == 403

@@ -58,7 +58,9 @@ def put_secret(
             "unsupported", "Secrets of this type are not built.", pointer="#/type", hint="Use generic_string."
         )
     if reference is not None:
-        _check_reference(env, principal, name, value, reference)
+        if value is not None:
+            raise RequestError("validation", "Give value or reference, not both.", pointer="#/reference")
+        check_reference(env, principal, name, reference)
     with env.open_unit() as unit:
         old = unit.named_secrets.find(name)
         fresh = _is_new(env, unit, old, value, reference)
@@ -89,12 +91,15 @@ def put_secret(
     return stored
 
 
-def check_reference(env: Environment, principal: Principal, reference: str) -> None:
+def check_reference(env: Environment, principal: Principal, name: str, reference: str) -> None:
     """Whether a secret may refer to this, and whether the secret store gives a value.
+
+    The reference that the secret has already is not checked again.
 
     Args:
         env: the environment.
-        principal: who makes the secret.
+        principal: who makes or changes the secret.
+        name: of the secret.
         reference: as the user wrote it.
 
     Raises:
@@ -102,21 +107,14 @@ def check_reference(env: Environment, principal: Principal, reference: str) -> N
         RequestError: it is no reference, or the operator does not permit it.
         SecretStoreError: the secret store does not give the value.
     """
+    with env.open_unit(write=False) as unit:
+        old = unit.named_secrets.find(name)
+    if old is not None and old.outside == reference:
+        return
     doing = "make a secret that refers to a secret store, which the server reads with rights of its own"
     require(principal, Privilege.USE_MACHINE_CREDENTIALS, doing)
     env.outside.permitted(reference, "#/reference")
     env.outside.value(reference, fresh=True)
-
-
-def _check_reference(
-    env: Environment, principal: Principal, name: str, value: str | None, reference: str
-) -> None:
-    if value is not None:
-        raise RequestError("validation", "Give value or reference, not both.", pointer="#/reference")
-    with env.open_unit(write=False) as unit:
-        old = unit.named_secrets.find(name)
-    if old is None or old.outside != reference:
-        check_reference(env, principal, reference)
 
 
 def _is_new(

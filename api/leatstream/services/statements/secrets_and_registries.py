@@ -241,7 +241,7 @@ def check_secret(env: Environment, s: ast.CreateSecret | ast.UpdateSecret, *, up
     read = read_secret_properties(s.properties, update=update)
     if read.reference is not None:
         with _at(s, "reference"):
-            named_secrets.check_reference(env, env.caller, read.reference)
+            named_secrets.check_reference(env, env.caller, single(s.name), read.reference)
 
 
 def check_create(env: Environment, s: ast.CreateRegistered) -> None:
