@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import os
 import threading
@@ -20,13 +21,14 @@ from leatstream.engine.analysis import AnalysisQueue
 from leatstream.engine.driver_pool import DriverPool
 from leatstream.engine.loop import ReconcileLoop
 from leatstream.engine.standstill import StandstillWatch
-from leatstream.errors import CatalogError, EngineError, StackError, StoreError
+from leatstream.errors import CatalogError, EngineError, SecretStoreError, StackError, StoreError
 from leatstream.formats.registry_client import RegistryAddress, RegistryClient
 from leatstream.launching import heaps, open_launcher, slots
 from leatstream.model.access import Scope, TokenRow
 from leatstream.model.networks import Networks
 from leatstream.model.objects import Store
 from leatstream.ports import CheckpointFiles, Identities, OpenUnit, SecretBox, ViewStore
+from leatstream.secret_stores import open_providers
 from leatstream.services.environment import Environment, Principal, RuntimeSettings
 from leatstream.services.environment.authorization import (
     ADMINISTRATOR,
@@ -34,11 +36,13 @@ from leatstream.services.environment.authorization import (
     mint_token,
     well_formed,
 )
+from leatstream.services.environment.outside_secrets import OutsideSecrets
 from leatstream.services.environment.own_tokens import OwnTokens
 from leatstream.services.environment.signal import Signal
 from leatstream.services.environment.sole_server import SoleServer
 from leatstream.services.nouns.places import require_registry_allowed, require_store_allowed
-from leatstream.services.nouns.stores import put_store, resolve_store_secrets
+from leatstream.services.nouns.secret_values import Held
+from leatstream.services.nouns.stores import held_store_secrets, open_store_secrets, put_store
 from leatstream.settings import Settings
 from leatstream.storage.announcements import Announcements
 from leatstream.storage.catalog_check import check_catalog
@@ -131,6 +135,20 @@ class Runtime:
             lock.close()
 
 
+@dataclass(frozen=True, slots=True)
+class _Open:
+    """A connector that is kept.
+
+    Attributes:
+        checked: when its addresses were looked at last.
+        outside: digest of its values from secret stores; None if it has none.
+    """
+
+    connector: Connector
+    checked: float
+    outside: bytes | None
+
+
 class StoreConnections:
     """Connectors by store version, so that their clients are opened once."""
 
@@ -139,11 +157,12 @@ class StoreConnections:
 
         Args:
             env: gives the environment, which is made later.
-            recheck: seconds after which the addresses of an open connector are looked at again.
+            recheck: seconds after which the addresses of an open connector, and its values from secret
+                stores, are looked at again.
         """
         self._env, self._recheck = env, recheck
         self._lock = threading.Lock()
-        self._open: dict[tuple[str, int, int], tuple[Connector, float]] = {}
+        self._open: dict[tuple[str, int, int], _Open] = {}
 
     def __call__(self, store: Store) -> Connector:
         """The connector of a store, secrets resolved.
@@ -151,37 +170,56 @@ class StoreConnections:
         Raises:
             StoreError: address-refused, one of its hosts has an address to which the server may not connect;
                 store-unreachable, the name service did not answer, and no connector is open yet.
+            SecretStoreError: a secret store does not give a value, and no connector is open yet.
         """
         env = self._env()
         key = (store.meta.id, store.meta.generation, store.secret_changes)
         with self._lock:
-            connector, checked = self._open.get(key, (None, 0.0))
-        if connector is not None and time.monotonic() - checked < self._recheck:
-            return connector
+            kept = self._open.get(key)
+        if kept is not None and time.monotonic() - kept.checked < self._recheck:
+            return kept.connector
         try:
             require_store_allowed(env, store)
         except StoreError as error:
             # An open connection works without the name service.
-            if connector is None or error.code == "address-refused":
+            if kept is None or error.code == "address-refused":
                 raise
-        if connector is not None:
-            self._keep(key, connector)
-            return connector
+        if kept is not None and not _is_rotated(env, store, kept.outside):
+            self._keep(key, kept.connector, kept.outside)
+            return kept.connector
         with env.open_unit(write=False) as unit:
-            secrets = resolve_store_secrets(env, unit, store)
+            held = held_store_secrets(unit, store)
             there = {one.meta.id for one in unit.stores.page(limit=100_000)}
+        secrets = open_store_secrets(env, held)
         connector = open_connector(store.kind, store.name, store.config, secrets)
         if store.meta.generation:
             with self._lock:
                 # Clients have threads and connections: those of dropped stores go as well.
                 for old in [k for k in self._open if k[0] == store.meta.id or k[0] not in there]:
                     del self._open[old]
-            self._keep(key, connector)
+            self._keep(key, connector, _digest(held, secrets))
         return connector
 
-    def _keep(self, key: tuple[str, int, int], connector: Connector) -> None:
+    def _keep(self, key: tuple[str, int, int], connector: Connector, outside: bytes | None) -> None:
         with self._lock:
-            self._open[key] = connector, time.monotonic()
+            self._open[key] = _Open(connector, time.monotonic(), outside)
+
+
+def _is_rotated(env: Environment, store: Store, outside: bytes | None) -> bool:
+    """Whether a secret store has other values now; one that does not answer leaves a connection alone."""
+    if outside is None:
+        return False
+    with env.open_unit(write=False) as unit:
+        held = held_store_secrets(unit, store)
+    try:
+        return _digest(held, open_store_secrets(env, held)) != outside
+    except SecretStoreError:
+        return False
+
+
+def _digest(held: Mapping[str, Held], values: Mapping[str, str]) -> bytes | None:
+    outside = {path: values[path] for path, one in sorted(held.items()) if one.outside is not None}
+    return hashlib.sha256(repr(outside).encode()).digest() if outside else None
 
 
 def open_registry(env: Environment, address: RegistryAddress, seconds: float) -> RegistryClient:
@@ -299,6 +337,10 @@ def _open(
         leases=leases or SoleServer(),
         identities=_identities(settings),
         destinations=Destinations(Networks.read(settings.allowed_networks)),
+        outside=OutsideSecrets(
+            open_providers(settings.outside_secrets, (data_dir, settings.keys)),
+            settings.outside_secrets.cache_seconds,
+        ),
         open_registry=lambda address, seconds: open_registry(env, address, seconds),
     )
     announcements = None

@@ -17,6 +17,8 @@
     │                                   address-refused 403
     │                                   registry-unreachable 503 (retry) · registry-auth-failed 502
     │                                   registry-rejected 502 · schema-conflict 409
+    ├── SecretStoreError (external)     secret-store-unreachable 503 (retry) · secret-store-refused 502
+    │                                   secret-missing 502
     ├── EngineError (external)          engine-unavailable 503 (retry) · fenced 409
     │                                   view-not-ready 503 (retry) · statement-timeout 504
     ├── CheckpointError (external)      checkpoints-unreachable 503 (retry) · checkpoints-refused 502
@@ -324,6 +326,17 @@ class AttemptBehindError(StoreError):
         self.newest = newest
 
 
+class SecretStoreError(LeatstreamError):
+    """A secret store outside the catalog did not give a value."""
+
+    domain = "external"
+    kinds: ClassVar[dict[str, Kind]] = {
+        "secret-store-unreachable": Kind(503, "Secret store cannot be reached", "57015", retryable=True),
+        "secret-store-refused": Kind(502, "Secret store refused the server", "28000"),
+        "secret-missing": Kind(502, "Secret store does not have the value", "58000"),
+    }
+
+
 class EngineError(LeatstreamError):
     """The engine cannot do its part now."""
 
@@ -440,6 +453,7 @@ FAMILIES: tuple[type[LeatstreamError], ...] = (
     IdentityError,
     CatalogError,
     StoreError,
+    SecretStoreError,
     EngineError,
     CheckpointError,
     JobError,

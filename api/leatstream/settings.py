@@ -14,6 +14,7 @@ from leatstream.engine.driver_environment import read_names
 from leatstream.engine.memory import size
 from leatstream.identity.settings import Issuer, check_issuers
 from leatstream.model.networks import Networks
+from leatstream.secret_stores.settings import OutsideSecretsSettings
 
 # Spark does not start with less than 450 MiB, of which the JVM's collector keeps a part to itself.
 _LEAST_HEAP = "480m"
@@ -102,6 +103,7 @@ class Settings(BaseSettings):
         allowed_networks: where stores and schema registries may be, beside public addresses: networks,
             addresses, host names, ``private``, ``loopback`` or ``*``, separated by commas.
         oidc: identity providers whose tokens are accepted (JSON list).
+        outside_secrets: secret stores that references of secrets may name, and what of them (JSON).
         revoked_grace_seconds: how long a job continues after its owner has lost a privilege that it needs.
         audit_days: how long an event of the audit log is kept.
         keep_checkpoints_seconds: how long a query's old checkpoints are kept once its present one is at work.
@@ -160,6 +162,7 @@ class Settings(BaseSettings):
     keep_checkpoints_seconds: float = Field(default=86_400.0, ge=600, le=31_536_000, allow_inf_nan=False)
     allowed_networks: _Networks = ""
     oidc: Annotated[tuple[Issuer, ...], AfterValidator(check_issuers)] = ()
+    outside_secrets: OutsideSecretsSettings = OutsideSecretsSettings()
     revoked_grace_seconds: float = Field(default=60.0, ge=0, le=31_536_000, allow_inf_nan=False)
     audit_days: int = Field(default=400, ge=1, le=36_500)
     warm_up_kafka: str | None = None

@@ -32,6 +32,8 @@ TEXTS = [
     f"CREATE SECRET s WITH ('type'=generic_string, 'secret_string'='{SECRET}')",
     f"CREATE SECRET t WITH ('type'=generic_string, 'secret_strng'='{SECRET}')",
     f"CREATE SECRET u '{SECRET}'",
+    f"CREATE SECRET v WITH ('type'=generic_string, 'reference'='{SECRET}')",
+    f"CREATE SECRET w WITH ('type'=generic_string, 'reference'='secret://{SECRET}')",
     f"UPDATE SECRET s WITH ('secret_string'='{SECRET}')",
     f"CREATE SCHEMA_REGISTRY r WITH ('type'=confluent, 'uris'='http://h', 'confluent.username'='u',"
     f" 'confluent.password'='{SECRET}')",

@@ -93,6 +93,11 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "api-token create ci_plan --account ci --scope read --days 30",
     ),
     "api-token rotate": ("api-token rotate ci_plan --grace-minutes 60",),
+    "secret create": (
+        "secret create kafka_password < password.txt",
+        "secret create kafka_password --reference secret://vault/kv/leat/kafka#password",
+    ),
+    "secret apply": ("secret apply kafka_password",),
     "login": ("login", "login --device"),
     "logout": ("logout",),
     "whoami": ("whoami", "whoami -o json"),

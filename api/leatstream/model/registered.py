@@ -25,6 +25,7 @@ class Secret:
         kind: ``generic_string`` so far.
         version: counts values; after a new one, stores that use it reconnect.
         properties: what the user notes beside it; not secret.
+        outside: where the value is kept outside the catalog; None = it is sealed here.
     """
 
     meta: Meta
@@ -33,6 +34,7 @@ class Secret:
     version: int = 1
     properties: Mapping[str, str] = field(default_factory=dict)
     comment: str | None = None
+    outside: str | None = None
 
     @property
     def reference(self) -> str:

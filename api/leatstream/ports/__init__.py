@@ -17,6 +17,7 @@ from leatstream.ports.catalog import (
 from leatstream.ports.checkpoints import CheckpointFiles
 from leatstream.ports.drivers import AnalysisRequest, Analyzer, Drivers, Launcher, Leases, Sharing
 from leatstream.ports.identities import Identities, Identity, SignIn
+from leatstream.ports.secret_stores import SecretProvider
 from leatstream.ports.views import Freshness, Snapshot, ViewStore
 
 __all__ = [
@@ -38,6 +39,7 @@ __all__ = [
     "QueryLogRows",
     "Repository",
     "SecretBox",
+    "SecretProvider",
     "SecretRows",
     "Sharing",
     "SignIn",

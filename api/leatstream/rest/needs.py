@@ -104,6 +104,7 @@ OPERATIONS: dict[str, Needs] = {
     "list_secrets": _LIST,
     "get_secret": _sees("secret"),
     "put_secret": _writes(f"create_secret {ORGANIZATION}"),
+    "apply_secret": Needs(Scope.WRITE, sees="secret"),
     "delete_secret": _owns("secret"),
     "list_schema_registries": _LIST,
     "test_schema_registry": _writes("usage schema_registry"),

@@ -52,7 +52,7 @@ _PROBLEM = {"$ref": "#/components/schemas/Problem"}
 _AFTER: dict[str, tuple[str, ...]] = {
     "put_database": ("get_database", "put_schema", "list_schemas", "delete_database"),
     "put_schema": ("get_schema", "delete_schema"),
-    "put_secret": ("get_secret", "delete_secret"),
+    "put_secret": ("get_secret", "apply_secret", "delete_secret"),
     "put_schema_registry": ("get_schema_registry", "delete_schema_registry"),
     "put_descriptor_source": ("get_descriptor_source", "delete_descriptor_source"),
     "put_store": ("get_store", "test_store", "put_entity", "list_entities", "delete_store"),

@@ -235,7 +235,7 @@ class ResourceWriter:
         """Whether a value is stored here that has no name of its own."""
         item = found.one.item
         if found.one.ref.kind == "secret":
-            return True
+            return item.outside is None
         path = path.removeprefix(f"{getattr(item, 'kind', '')}.")
         return path in getattr(item, "secrets", {}) and path not in item.secret_names
 

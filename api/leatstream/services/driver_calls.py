@@ -18,6 +18,7 @@ from leatstream.plan.job_spec import ChangeFeed, JobSpec, MemberSpec, SinkSpec, 
 from leatstream.plan.logical import AnalysisFailure, AnalyzedColumn
 from leatstream.ports import UnitOfWork
 from leatstream.services.environment import Environment, reader_prefix, view_table
+from leatstream.services.nouns.secret_values import Held, held, opened, uses_outside
 from leatstream.services.planning.run_time_places import in_users_words
 from leatstream.services.planning.specs import fresh_ref
 from leatstream.services.queries.joint_jobs import leader_of, led
@@ -32,6 +33,7 @@ from leatstream.services.selects import interactive
 
 _SAMPLE_SECONDS = 15.0
 _TERMINAL = {"stopped", "failed", "completed"}
+_REFUSED_LOGIN = frozenset({"store-auth-failed", "registry-auth-failed"})
 
 
 def authenticate_driver(env: Environment, driver_id: str, token: str) -> None:
@@ -243,17 +245,19 @@ def resolve_secrets(
         spec = _spec_of(env, unit, driver_id, query_id)
         allowed = {reference for store in spec.stores() for reference in store.references()}
         values: dict[str, str] = {}
+        found: list[Held] = []
         databases = {s.view.database.secret for s in spec.sinks() if s.view and s.view.database}
         for reference in references:
             password = env.views.password if reference in databases else None
             if password is not None:
                 values[reference] = password
                 continue
-            envelope = unit.secrets.find(reference) if reference in allowed else None
-            if envelope is None:
+            one = held(unit, reference) if reference in allowed else None
+            if one is None or (one.envelope or one.outside) is None:
                 raise AccessError("permission-denied", "This driver may not read that secret.")
-            values[reference] = env.secrets.open(reference, envelope)
-    return values
+            found.append(one)
+    # What is in the secret store now: the last attempt may have failed for an old value.
+    return values | {one.reference: opened(env, one, fresh=True) for one in found}
 
 
 def function_sources(
@@ -316,7 +320,7 @@ def heartbeat(env: Environment, driver_id: str, report: Mapping[str, Any]) -> di
             or fencing_token(query) != report.get("fencing_token")
         ):
             raise EngineError("fenced", "Another attempt has taken over this query, or it is gone.")
-        updated = _observe(env, query, report)
+        updated = _observe(env, unit, query, report)
         updated = _sampled(unit, updated, env.clock.now())
         keep_query(unit, query, updated, env.clock.now())
         if report.get("state") in _TERMINAL and env.drivers.role(driver_id) == "shared":
@@ -367,7 +371,7 @@ def _current(query: Query) -> bool:
     return query.status.observed_generation == query.meta.generation
 
 
-def _observe(env: Environment, query: Query, report: Mapping[str, Any]) -> Query:
+def _observe(env: Environment, unit: UnitOfWork, query: Query, report: Mapping[str, Any]) -> Query:
     now = env.clock.now()
     state = str(report.get("state", ""))
     lines = [str(line)[:2000] for line in report.get("log") or []]
@@ -379,7 +383,7 @@ def _observe(env: Environment, query: Query, report: Mapping[str, Any]) -> Query
         reached=report.get("reached") if state in _TERMINAL else None,
     )
     if state in _TERMINAL:
-        return replace(query, status=_terminal(env, query, status, state, report))
+        return replace(query, status=_terminal(env, unit, query, status, state, report))
     if state == "running":
         status = seen_running(status, now)
     elif state == "starting" and status.message == STARTS:
@@ -387,7 +391,9 @@ def _observe(env: Environment, query: Query, report: Mapping[str, Any]) -> Query
     return replace(query, status=status)
 
 
-def _terminal(env: Environment, query: Query, status: Any, state: str, report: Mapping[str, Any]) -> Any:
+def _terminal(
+    env: Environment, unit: UnitOfWork, query: Query, status: Any, state: str, report: Mapping[str, Any]
+) -> Any:
     now = env.clock.now()
     wanted = query.is_wanted
     if wanted and not _current(query):
@@ -406,6 +412,8 @@ def _terminal(env: Environment, query: Query, status: Any, state: str, report: M
     error = _with_hint(query, in_users_words(query, error))
     if not wanted:
         return ended(status, QueryState.STOPPED, now)
+    if _may_be_rotated(unit, query, error):
+        error["retryable"] = True
     if error.get("retryable"):
         if fills_memory(query, error):
             error["detail"] = f"{error.get('detail')} {sentence(APART)}"
@@ -415,6 +423,18 @@ def _terminal(env: Environment, query: Query, status: Any, state: str, report: M
         # What was tried in vain may be something else in the end than what it was taken for.
         return replace(status, error=_with_hint(query, status.error or error))
     return replace(ended(status, QueryState.FAILED, now), error=error, message=str(error.get("detail")))
+
+
+def _may_be_rotated(unit: UnitOfWork, query: Query, error: Mapping[str, Any]) -> bool:
+    """Whether a login was refused whose secret a secret store may have renewed: one more attempt reads it.
+
+    A second refusal in a row is final, as many wrong logins lock accounts.
+    """
+    if not _REFUSED_LOGIN & {error.get("condition"), error.get("code")} or query.status.restarts:
+        return False
+    spec = JobSpec.model_validate(query.job)
+    present = (fresh_ref(unit, store.name) or store for store in spec.stores())
+    return uses_outside(unit, {reference for store in present for reference in store.references()})
 
 
 def _with_hint(query: Query, error: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from leatstream.model.registered import SecretName
 from leatstream.sql.concealing import TELLING
 from leatstream.sql.property_values import Given, PropertyReader
 
-SECRET_KEYS = ("type", "description", "secret_string")
+SECRET_KEYS = ("type", "description", "secret_string", "reference")
 _KINDS = ("confluent", "confluent_cloud", "apicurio")
 _USERS = {
     "confluent": "confluent.username",
@@ -44,6 +44,7 @@ class SecretProperties:
     value: str | None
     comment: str | None
     notes: Mapping[str, str]
+    reference: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +66,12 @@ def read_secret_properties(given: Given, *, update: bool = False) -> SecretPrope
         RequestError: invalid-property with every fault; values are never echoed.
     """
     reader = PropertyReader(given, "secret")
-    if not update and "secret_string" not in reader.given:
-        reader.faults.add("invalid-property", "A secret needs 'secret_string'.", hint="'secret_string' = '…'")
+    both = {"secret_string", "reference"} & set(reader.given)
+    if not update and not both:
+        hint = "Write 'secret_string' = '…', or 'reference' = 'secret://…'."
+        reader.faults.add("invalid-property", "A secret needs 'secret_string' or 'reference'.", hint=hint)
+    if len(both) == 2:
+        reader.wrong("reference", "A secret has 'secret_string' or 'reference', not both.")
     word = reader.choice("type", ("generic_string",))
     if word is None and not update and "type" not in reader.given:
         hint = "Write 'type' = generic_string."
@@ -84,8 +89,9 @@ def read_secret_properties(given: Given, *, update: bool = False) -> SecretPrope
         else:
             notes[key] = str(reader.raw(key))
     value, comment = reader.text("secret_string"), reader.text("description")
+    reference = reader.text("reference")
     reader.faults.raise_if_any()
-    return SecretProperties(value, comment, notes)
+    return SecretProperties(value, comment, notes, reference)
 
 
 def read_registry_properties(given: Given, kind: str | None = None) -> RegistryProperties:

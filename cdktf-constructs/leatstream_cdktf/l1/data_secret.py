@@ -14,7 +14,7 @@ from leatstream_cdktf._construct import DataSource, DataSourceMeta
 
 
 class DataSecret(DataSource):
-    """A secret: a value with a name, which is written and never read back.
+    """A secret: a value with a name, which is written and never read back, or a reference to one.
 
     Terraform data source ``leatstream_secret``.
     """
@@ -77,11 +77,31 @@ class DataSecret(DataSource):
         return self.get_string_map_attribute("properties")
 
     @property
+    def provider_attribute(self) -> str:
+        """Secret store of the reference."""
+        return self.get_string_attribute("provider")
+
+    @property
+    def reference(self) -> str:
+        """Where the value is kept outside the catalog, in place of a value."""
+        return self.get_string_attribute("reference")
+
+    @property
+    def resolve_error(self) -> str:
+        """Why the last try to read it failed."""
+        return self.get_string_attribute("resolve_error")
+
+    @property
+    def resolved_at(self) -> str:
+        """When this server has last read the value there, since it started."""
+        return self.get_string_attribute("resolved_at")
+
+    @property
     def type(self) -> str:
         """Type of the secret."""
         return self.get_string_attribute("type")
 
     @property
     def version(self) -> float:
-        """Counts the values it has had, from 1."""
+        """Counts the values and references it has had, from 1."""
         return self.get_number_attribute("version")

@@ -14,7 +14,7 @@ from leatstream_cdktf._construct import Resource, ResourceMeta
 
 
 class Secret(Resource):
-    """A secret: a value with a name, which is written and never read back.
+    """A secret: a value with a name, which is written and never read back, or a reference to one.
 
     Terraform resource ``leatstream_secret``. Import id: ``{name}``.
     """
@@ -33,6 +33,7 @@ class Secret(Resource):
         comment: str | None = None,
         owner: str | None = None,
         properties: Mapping[str, str] | None = None,
+        reference: str | None = None,
         type: str | None = None,
         value_wo: str | None = None,
         value_wo_version: int | float | None = None,
@@ -47,6 +48,7 @@ class Secret(Resource):
             comment: Free text.
             owner: Role that owns the object. Left out = the present one, at first the caller's.
             properties: Notes beside it. They are not secret and are shown.
+            reference: Where the value is kept outside the catalog, in place of a value.
             type: Type of the secret. One of ``generic_string``. Default: ``generic_string``.
             value_wo: The secret itself; left out = the stored one stays. Write-only: sent to the service,
                 never stored in the state. It is sent with every change of the object; to send a new value
@@ -62,6 +64,7 @@ class Secret(Resource):
                 "comment": comment,
                 "owner": owner,
                 "properties": properties,
+                "reference": reference,
                 "type": type,
                 "value_wo": value_wo,
                 "value_wo_version": value_wo_version,
@@ -100,11 +103,31 @@ class Secret(Resource):
         return self.get_string_map_attribute("properties")
 
     @property
+    def provider_attribute(self) -> str:
+        """Secret store of the reference."""
+        return self.get_string_attribute("provider")
+
+    @property
+    def reference(self) -> str:
+        """Where the value is kept outside the catalog, in place of a value."""
+        return self.get_string_attribute("reference")
+
+    @property
+    def resolve_error(self) -> str:
+        """Why the last try to read it failed."""
+        return self.get_string_attribute("resolve_error")
+
+    @property
+    def resolved_at(self) -> str:
+        """When this server has last read the value there, since it started."""
+        return self.get_string_attribute("resolved_at")
+
+    @property
     def type(self) -> str:
         """Type of the secret."""
         return self.get_string_attribute("type")
 
     @property
     def version(self) -> float:
-        """Counts the values it has had, from 1."""
+        """Counts the values and references it has had, from 1."""
         return self.get_number_attribute("version")

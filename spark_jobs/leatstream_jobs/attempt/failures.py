@@ -17,6 +17,7 @@ from leatstream.errors import (
     AttemptBehindError,
     JobError,
     LeatstreamError,
+    SecretStoreError,
     StoreError,
 )
 from leatstream.formats.excerpts import described, is_private
@@ -172,9 +173,8 @@ def classify(chain: Sequence[Link], spec: JobSpec) -> Failure:
             )
         return Failure("job-failed", detail, "RECORD_TOO_LARGE", retryable=False)
     if any(word in text for word in words.AUTH):
-        return Failure(
-            "job-failed", f"A store refused the job's login or access: {said}", condition, retryable=False
-        )
+        detail = f"A store refused the job's login or access: {said}"
+        return Failure("job-failed", detail, condition or "store-auth-failed", retryable=False)
     if "LoginException" in text:
         # The Java client could not even prepare a login: its token endpoint is unreachable, or refuses.
         return Failure(
@@ -261,6 +261,8 @@ def refused(error: LeatstreamError) -> Failure:
         return Failure(error.code, error.detail, error.extra.get("condition"))
     if isinstance(error, AttemptBehindError):
         return Failure("job-failed", error.detail, "attempt-behind", True, newest_attempt=error.newest)
+    if isinstance(error, SecretStoreError):
+        return Failure("job-failed", error.detail, error.code, error.retryable)
     if isinstance(error, StoreError):
         gone = error.code == "entity-not-found"
         code = "source-gone" if gone else "job-failed"

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import quote, urlsplit
 
-from leatstream.errors import JobError
+from leatstream.errors import JobError, SecretStoreError
 
 POLL_TIMEOUT = 30.0  # seconds; the API answers within 20
 CALL_TIMEOUT = 10.0
@@ -199,6 +199,7 @@ class Client:
 
         Raises:
             JobError: job-rejected, one cannot be opened.
+            SecretStoreError: a secret store outside the catalog does not give one.
         """
         if not references:
             return {}
@@ -244,10 +245,13 @@ def as_sent(value: Any) -> bytes:
 
 
 def _refuse_for_good(answer: bytes) -> None:
-    """JobError for what no further try mends, such as a secret whose key is lost."""
+    """JobError or SecretStoreError for what the API's answer explains, such as a secret whose key is lost."""
     try:
         problem = json.loads(answer or b"{}")
     except ValueError:
         return
-    if isinstance(problem, dict) and problem.get("code") in _FINAL:
-        raise JobError("job-rejected", str(problem.get("detail")), condition=problem["code"])
+    code = problem.get("code") if isinstance(problem, dict) else None
+    if code in _FINAL:
+        raise JobError("job-rejected", str(problem.get("detail")), condition=code)
+    if code in SecretStoreError.kinds:
+        raise SecretStoreError(code, str(problem.get("detail")))

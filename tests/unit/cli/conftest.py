@@ -72,6 +72,7 @@ def service(monkeypatch: pytest.MonkeyPatch) -> Service:
         "registries",
         "relations",
         "roles",
+        "secrets",
         "server",
         "sql",
         "stores",

@@ -102,7 +102,15 @@ OBJECTS: list[tuple[codec.Noun[Any], Any]] = [
     ),
     (
         codec.SECRETS,
-        Secret(meta=META, name="s", kind="generic_string", version=2, properties={"a": "b"}, comment="c"),
+        Secret(
+            meta=META,
+            name="s",
+            kind="generic_string",
+            version=2,
+            properties={"a": "b"},
+            comment="c",
+            outside="secret://env/A",
+        ),
     ),
     (
         codec.SCHEMA_REGISTRIES,

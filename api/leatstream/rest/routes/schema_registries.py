@@ -9,7 +9,7 @@ from pydantic import AfterValidator
 
 from leatstream.model.names import quote
 from leatstream.rest import etag
-from leatstream.rest.answers import DELETING, LISTING, READING, READING_STORE, WRITING, problems
+from leatstream.rest.answers import DELETING, LISTING, READING, READING_STORE, WRITING_STORE, problems
 from leatstream.rest.deps import (
     ENTITY_PATTERN,
     Caller,
@@ -88,7 +88,9 @@ def get_schema_registry(
     return SchemaRegistryView.from_domain(found)
 
 
-@router.put("/schema-registries/{registry:noun}", responses={201: {"model": SchemaRegistryView}, **WRITING})
+@router.put(
+    "/schema-registries/{registry:noun}", responses={201: {"model": SchemaRegistryView}, **WRITING_STORE}
+)
 @slow
 def put_schema_registry(
     env: Env, caller: Caller, registry: NamePath, body: SchemaRegistryBody, pre: Pre, response: Response

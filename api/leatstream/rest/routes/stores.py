@@ -9,7 +9,7 @@ from fastapi import Query, Response
 from leatstream.model.names import quote
 from leatstream.model.objects import StoreState
 from leatstream.rest import etag
-from leatstream.rest.answers import DELETING, LISTING, READING, WRITING, problems
+from leatstream.rest.answers import DELETING, LISTING, READING, WRITING_STORE, problems
 from leatstream.rest.deps import (
     Caller,
     Env,
@@ -64,7 +64,7 @@ def get_store(env: Env, caller: Caller, store: NamePath, response: Response) -> 
     return StoreView.from_domain(found)
 
 
-@router.put("/stores/{store:noun}", responses={201: {"model": StoreView}, **WRITING})
+@router.put("/stores/{store:noun}", responses={201: {"model": StoreView}, **WRITING_STORE})
 @slow
 def put_store(
     env: Env, caller: Caller, store: NamePath, body: StoreBody, pre: Pre, response: Response

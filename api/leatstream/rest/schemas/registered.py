@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from datetime import datetime
 from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field
 
 from leatstream.errors import RequestError
+from leatstream.model.outside_secrets import OutsideReference
 from leatstream.model.registered import DescriptorSource, SchemaRegistry, Secret, SecretName
 from leatstream.rest.schemas.base import Comment, Name, ObjectView, OwnedBody, View, meta_fields, terraform
 from leatstream.services.environment import Page
+from leatstream.services.environment.outside_secrets import Look
 from leatstream.services.nouns.schema_registries import RegistryStatus
 from leatstream.services.nouns.secret_values import SecretValue
 
@@ -18,11 +22,14 @@ _NOTE = Annotated[str, Field(max_length=2000)]
 _USER = Annotated[str, Field(min_length=1, max_length=1000, pattern=r"^[^\x00-\x1f\x7f]+$")]
 _URIS = Annotated[str, Field(min_length=8, max_length=2000, pattern=r"^https?://[^\s@]+$")]
 _PEM = Annotated[str, Field(min_length=50, max_length=200_000)]
+_REFERENCE = Annotated[
+    str, Field(min_length=12, max_length=1000, pattern=r"^secret://[a-z0-9-]+/[^\x00-\x1f\x7f]+$")
+]
 _BASE64 = Annotated[str, Field(min_length=4, max_length=950_000, pattern=r"^[A-Za-z0-9+/]+={0,2}$")]
 
 
 class SecretBody(OwnedBody):
-    """A secret: a value with a name, which is written and never read back."""
+    """A secret: a value with a name, which is written and never read back, or a reference to one."""
 
     model_config = ConfigDict(
         json_schema_extra=terraform(
@@ -30,7 +37,7 @@ class SecretBody(OwnedBody):
             path="/v1/secrets/{name}",
             key=["name"],
             path_attributes={"name": "Name of the secret, exact."},
-            attributes={"version": {"volatile": True}},
+            attributes={a: {"volatile": True} for a in ("resolve_error", "resolved_at", "version")},
             **{"import": "{name}"},
         )
         | {"examples": [{"value": "s3cr3t", "comment": "Password of the Kafka user leat"}]}
@@ -42,6 +49,11 @@ class SecretBody(OwnedBody):
         None,
         description="The secret itself; left out = the stored one stays.",
         json_schema_extra={"writeOnly": True},
+    )
+    reference: _REFERENCE | None = Field(
+        None,
+        description="Where the value is kept outside the catalog, in place of a value.",
+        examples=["secret://vault/kv/leat/kafka#password"],
     )
     properties: Annotated[dict[_NOTE_KEY, _NOTE] | None, Field(max_length=100)] = Field(
         None, description="Notes beside it. They are not secret and are shown."
@@ -55,11 +67,17 @@ class SecretView(ObjectView):
     comment: Comment = None
     type: str = Field(description="Type of the secret.")
     properties: dict[str, str] | None = Field(None, description="Notes beside it.")
-    version: int = Field(description="Counts the values it has had, from 1.")
+    version: int = Field(description="Counts the values and references it has had, from 1.")
+    reference: str | None = Field(None, description="Where the value is kept outside the catalog.")
+    provider: str | None = Field(None, description="Secret store of the reference.")
+    resolved_at: datetime | None = Field(
+        None, description="When this server has last read the value there, since it started."
+    )
+    resolve_error: str | None = Field(None, description="Why the last try to read it failed.")
 
     @classmethod
-    def from_domain(cls, item: Secret) -> SecretView:
-        """The answer for a secret."""
+    def from_domain(cls, item: Secret, look: Look = Look()) -> SecretView:  # noqa: B008 - immutable
+        """The answer for a secret; ``look`` is how its reference was last looked up."""
         return cls(
             **meta_fields(item.meta),
             name=item.name,
@@ -67,7 +85,21 @@ class SecretView(ObjectView):
             type=item.kind,
             properties=dict(item.properties) or None,
             version=item.version,
+            reference=item.outside,
+            provider=OutsideReference.read(item.outside).provider if item.outside is not None else None,
+            resolved_at=look.at,
+            resolve_error=look.error,
         )
+
+
+class AppliedSecret(View):
+    """What uses a secret, and has its present value from now on."""
+
+    stores: list[str] = Field(description="Stores that were connected again.")
+    queries: list[str] = Field(description="Queries that start again, from their checkpoints.")
+    left: int = Field(
+        description="How many more queries keep the old value, as the caller may not operate them."
+    )
 
 
 class SecretList(View):
@@ -77,9 +109,9 @@ class SecretList(View):
     next_page_token: str | None = None
 
     @classmethod
-    def from_domain(cls, page: Page[Secret]) -> SecretList:
-        """The answer for a page."""
-        items = [SecretView.from_domain(item) for item in page.items]
+    def from_domain(cls, page: Page[Secret], look: Callable[[str | None], Look]) -> SecretList:
+        """The answer for a page; ``look`` says how references were last looked up."""
+        items = [SecretView.from_domain(item, look(item.outside)) for item in page.items]
         return cls(items=items, next_page_token=page.next_page_token)
 
 

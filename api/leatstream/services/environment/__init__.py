@@ -28,6 +28,7 @@ from leatstream.ports import (
     UnitOfWork,
     ViewStore,
 )
+from leatstream.services.environment.outside_secrets import OutsideSecrets
 from leatstream.services.environment.own_tokens import OwnTokens
 from leatstream.services.environment.rights import Rights, built_in_rights
 from leatstream.services.environment.selections import Selections
@@ -232,6 +233,7 @@ class Environment:
         leases: which queries this server looks after.
         identities: verifies tokens of other issuers.
         destinations: where the server may connect to for users' stores and registries.
+        outside: values of secret stores outside the catalog.
         awaited_copies: ids of new queries that wait for a copy of the checkpoint that they begin with.
         turns: of those who plan; staged environments share them.
         who: the principal of the request, where it is one.
@@ -255,6 +257,7 @@ class Environment:
     leases: Leases = field(default_factory=SoleServer)
     identities: Identities = field(default_factory=OwnTokens)
     destinations: Destinations = field(default_factory=Destinations)
+    outside: OutsideSecrets = field(default_factory=OutsideSecrets)
     awaited_copies: set[str] = field(default_factory=set)
     passes: Passes = field(default_factory=Passes)
     rights_looks: RightsLooks = field(default_factory=RightsLooks)

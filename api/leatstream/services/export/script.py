@@ -135,8 +135,12 @@ class _Writer:
 
     def _secret(self, one: Exported) -> Iterator[str]:
         item = one.item
-        value = self._secret_value("secret", item.name, "value", what=f"the value of secret {one.ref.name}")
-        given = {"type": Word(item.kind), "secret_string": value, **item.properties}
+        if item.outside is not None:
+            held = {"reference": item.outside}
+        else:
+            what = f"the value of secret {one.ref.name}"
+            held = {"secret_string": self._secret_value("secret", item.name, "value", what=what)}
+        given = {"type": Word(item.kind), **held, **item.properties}
         yield f"CREATE SECRET {one.ref.name}{comment(item.comment)} WITH ({pairs(given)});"
 
     def _registry(self, one: Exported) -> Iterator[str]:

@@ -22,7 +22,10 @@ from leatstream.services.nouns.places import refuse_hosts
 from leatstream.services.nouns.secret_values import (
     SecretValue,
     forget_own,
+    held,
+    look_ahead,
     moved_settings,
+    opened,
     refuse_elsewhere,
     settle,
 )
@@ -60,10 +63,12 @@ def put_registry(
     Raises:
         RequestError: validation with every fault.
         CatalogError: preconditions.
+        SecretStoreError: the named secret refers to a secret store that does not give the value.
     """
     authorize(principal, WRITE, "schema registry", name)
     cleaned = without_blanks(uris)
     refuse_hosts(env, "schema_registry", name, hosts_in("uris", cleaned), "#")
+    look_ahead(env, (secrets or {}).values())
     with env.open_unit() as unit:
         old = unit.schema_registries.find(name)
         before = old.secrets if old else {}
@@ -151,8 +156,9 @@ def address_of(env: Environment, unit: UnitOfWork, registry: SchemaRegistry) -> 
         registry: that is to be reached.
     """
     reference = registry.secrets.get("password")
-    envelope = unit.secrets.find(reference) if reference is not None else None
-    password = env.secrets.open(reference or "", envelope) if envelope is not None else None
+    found = held(unit, reference) if reference is not None else None
+    known = found is not None and (found.envelope or found.outside) is not None
+    password = opened(env, found) if found is not None and known else None
     return RegistryAddress.of(
         registry.name, registry.kind, registry.uris, registry.username, password, registry.ca_certificate
     )

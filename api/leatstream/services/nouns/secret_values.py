@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,74 @@ from leatstream.services.environment import Environment
 from leatstream.services.environment.desk import desk_of
 
 SecretValue = str | SecretName | None  # None keeps the value that is stored
+_STAND_IN = "x" * 40  # for a value outside the catalog that is not to be had in a transaction
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What the catalog has of a value: sealed, or where it is outside.
+
+    Attributes:
+        reference: of the value.
+        envelope: the sealed value.
+        outside: reference to a secret store; then nothing is sealed.
+    """
+
+    reference: str
+    envelope: bytes | None
+    outside: str | None = None
+
+
+def held(unit: UnitOfWork, reference: str) -> Held:
+    """What the catalog has of a value; who uses an object need not see the secrets behind it.
+
+    Args:
+        unit: an open unit of work.
+        reference: of the value.
+    """
+    envelope = unit.secrets.find(reference)
+    if envelope is not None:
+        return Held(reference, envelope)
+    object_id = reference.removeprefix("secret://catalog/").partition("/")[0]
+    secret = unit.unfiltered.named_secrets.find_by_id(object_id)
+    return Held(reference, None, secret.outside if secret is not None else None)
+
+
+def opened(env: Environment, found: Held, *, fresh: bool = False) -> str:
+    """The value; one outside is read there, so that no transaction may be open.
+
+    Args:
+        env: the environment.
+        found: what the catalog has of it.
+        fresh: whether a value outside is read again in any case.
+
+    Raises:
+        InternalError: secret-unreadable.
+        SecretStoreError: the secret store does not give it.
+    """
+    if found.outside is not None:
+        return env.outside.value(found.outside, fresh=fresh)
+    return env.secrets.open(found.reference, found.envelope or b"")
+
+
+def look_ahead(env: Environment, values: Iterable[SecretValue]) -> None:
+    """Read what is outside before a transaction begins, in which nobody may wait for a secret store.
+
+    Args:
+        env: the environment.
+        values: that are to be settled.
+
+    Raises:
+        SecretStoreError: the secret store does not give one.
+    """
+    names = {value.name for value in values if isinstance(value, SecretName)}
+    if not names:
+        return
+    with env.open_unit(write=False) as unit:
+        found = [secret.outside for name in sorted(names) if (secret := _usable(unit, name)) is not None]
+    for outside in found:
+        if outside is not None:
+            env.outside.value(outside)
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +239,8 @@ def moved_settings(old: Mapping[str, Any], new: Mapping[str, Any], addresses: Ma
 def stored_value(env: Environment, unit: UnitOfWork, reference: str) -> str | None:
     """The value to compare a new one with; None where it cannot be opened, so that it can be set again.
 
+    It waits for no secret store: of a value outside what was read last counts.
+
     Args:
         env: the environment.
         unit: an open unit of work.
@@ -182,6 +252,16 @@ def stored_value(env: Environment, unit: UnitOfWork, reference: str) -> str | No
         return None
 
 
+def uses_outside(unit: UnitOfWork, references: Iterable[str]) -> bool:
+    """Whether one of the values is kept outside the catalog.
+
+    Args:
+        unit: an open unit of work.
+        references: of the values.
+    """
+    return any(held(unit, reference).outside is not None for reference in references)
+
+
 def planned_value(env: Environment, unit: UnitOfWork, value: SecretValue) -> str | None:
     """A value that is only planned; None of a secret that is not there yet, or cannot be opened.
 
@@ -189,11 +269,18 @@ def planned_value(env: Environment, unit: UnitOfWork, value: SecretValue) -> str
         env: the environment.
         unit: an open unit of work.
         value: a value, or the name of a secret.
+
+    Raises:
+        SecretStoreError: the secret store of a reference does not give the value.
     """
     if not isinstance(value, SecretName):
         return value
     secret = _usable(unit, value.name)
-    return None if secret is None else stored_value(env, unit, secret.reference)
+    if secret is None:
+        return None
+    if secret.outside is not None:
+        return env.outside.value(secret.outside)
+    return stored_value(env, unit, secret.reference)
 
 
 def _usable(unit: UnitOfWork, name: str) -> Secret | None:
@@ -205,4 +292,7 @@ def _usable(unit: UnitOfWork, name: str) -> Secret | None:
 
 
 def _open(env: Environment, unit: UnitOfWork, reference: str) -> str:
-    return env.secrets.open(reference, unit.secrets.find(reference) or b"")
+    found = held(unit, reference)
+    if found.outside is not None:
+        return env.outside.known(found.outside) or _STAND_IN
+    return opened(env, found)

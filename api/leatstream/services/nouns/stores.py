@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pydantic import ValidationError
@@ -15,6 +15,7 @@ from leatstream.errors import (
     Faults,
     LeatstreamError,
     RequestError,
+    SecretStoreError,
     sentence,
 )
 from leatstream.model.access import Privilege
@@ -29,13 +30,18 @@ from leatstream.services.nouns.external_ids import with_generated
 from leatstream.services.nouns.noun import NounService
 from leatstream.services.nouns.places import add_refusals, refuse_hosts, store_hosts
 from leatstream.services.nouns.secret_values import (
+    Held,
     SecretValue,
     forget_own,
+    held,
+    look_ahead,
     moved_settings,
+    opened,
     refuse_elsewhere,
     settle,
 )
 
+_REFUSED_LOGIN = ("store-auth-failed", "registry-auth-failed")
 _TEST_FIELDS = ("state", "message", "error_code", "server", "checked_at")
 
 
@@ -66,9 +72,11 @@ def put_store(
     Raises:
         RequestError: ``unsupported`` kind, or ``validation`` with every fault of the settings.
         CatalogError: preconditions; ``requires-replacement`` for another kind.
+        SecretStoreError: a named secret refers to a secret store that does not give the value.
     """
     authorize(principal, WRITE, "store", name)
     refuse_hosts(env, "store", name, store_hosts(env, kind, config), f"#/{kind}")
+    look_ahead(env, secrets.values())
     with env.open_unit() as unit:
         old = unit.stores.find(name)
         if old is not None and old.kind != kind:
@@ -248,12 +256,31 @@ def resolve_store_secrets(env: Environment, unit: UnitOfWork, store: Store) -> d
         unit: an open unit of work.
         store: whose secrets they are.
     """
-    values: dict[str, str] = {}
-    for path, reference in store.secrets.items():
-        envelope = unit.secrets.find(reference)
-        if envelope is not None:
-            values[path] = env.secrets.open(reference, envelope)
-    return values
+    return open_store_secrets(env, held_store_secrets(unit, store))
+
+
+def held_store_secrets(unit: UnitOfWork, store: Store) -> dict[str, Held]:
+    """Dotted path to what the catalog has of a store's secrets.
+
+    Args:
+        unit: an open unit of work.
+        store: whose secrets they are.
+    """
+    found = {path: held(unit, reference) for path, reference in store.secrets.items()}
+    return {path: one for path, one in found.items() if one.envelope is not None or one.outside is not None}
+
+
+def open_store_secrets(env: Environment, found: Mapping[str, Held]) -> dict[str, str]:
+    """Dotted path to value; those outside are read there.
+
+    Args:
+        env: the environment.
+        found: what the catalog has of them.
+
+    Raises:
+        SecretStoreError: a secret store does not give one.
+    """
+    return {path: opened(env, one) for path, one in found.items()}
 
 
 def test_store(env: Environment, principal: Principal, name: str) -> Store:
@@ -273,14 +300,12 @@ test_store.__test__ = False  # type: ignore[attr-defined]  # not a test, whateve
 
 def ask_store(env: Environment, store: Store) -> Store:
     """Ask the store, note how it went, and return it so."""
-    state, message, code = StoreState.READY, None, None
-    server: Mapping[str, str] = {}
-    try:
-        connector = env.connect(store)
-        connector.test(env.settings.store_timeout)
-        server = connector.about(env.settings.store_timeout)
-    except LeatstreamError as error:
-        state, message, code = StoreState.ERRORED, error.detail, error.code
+    answer = _asked(env, store)
+    if answer.code in _REFUSED_LOGIN:
+        renewed = _renewed(env, store)
+        if renewed is not None:
+            store, answer = renewed, _asked(env, renewed)
+    state, message, code, server = answer.state, answer.message, answer.code, answer.server
     with env.open_unit() as unit:
         current = unit.stores.find_by_id(store.meta.id)
         now = (store.meta.generation, store.secret_changes)
@@ -298,6 +323,55 @@ def ask_store(env: Environment, store: Store) -> Store:
         unit.commit()
     env.changed.notify()
     return tested
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """How it went to ask a store."""
+
+    state: StoreState
+    message: str | None = None
+    code: str | None = None
+    server: Mapping[str, str] = field(default_factory=dict)
+
+
+def _asked(env: Environment, store: Store) -> _Answer:
+    try:
+        connector = env.connect(store)
+        connector.test(env.settings.store_timeout)
+        server = connector.about(env.settings.store_timeout)
+    except LeatstreamError as error:
+        return _Answer(StoreState.ERRORED, error.detail, error.code)
+    return _Answer(StoreState.READY, server=dict(server))
+
+
+def _renewed(env: Environment, store: Store) -> Store | None:
+    """The store, to be connected anew with values outside as they are now; None if it has none."""
+    with env.open_unit(write=False) as unit:
+        outside = [one.outside for one in held_store_secrets(unit, store).values() if one.outside is not None]
+    try:
+        for one in outside:
+            env.outside.value(one, fresh=True)
+    except SecretStoreError:
+        return None  # the store's own answer says more
+    return reconnect(env, store) if outside else None
+
+
+def reconnect(env: Environment, store: Store) -> Store | None:
+    """Let every server connect to the store anew; None if it has changed meanwhile.
+
+    Args:
+        env: the environment.
+        store: as it was read.
+    """
+    with env.open_unit() as unit:
+        current = unit.unfiltered.stores.find_by_id(store.meta.id)
+        if current is None or current.meta.generation != store.meta.generation:
+            return None
+        current = replace(current, secret_changes=current.secret_changes + 1)
+        unit.stores.update(current)
+        unit.commit()
+    return current
 
 
 def _dependents(unit: UnitOfWork, store: Store) -> list[str]:

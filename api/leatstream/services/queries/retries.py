@@ -17,6 +17,7 @@ _OUTAGES = frozenset(
     {
         "store-unreachable",
         "registry-unreachable",
+        "secret-store-unreachable",
         "checkpoints-unreachable",
         "disk-full",
         "driver-not-started",

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from leatstream.connectors.destinations import hosts_in
-from leatstream.errors import CatalogError, RequestError
+from leatstream.errors import CatalogError, LeatstreamError, RequestError
+from leatstream.model.outside_secrets import OutsideReference
 from leatstream.model.registered import DescriptorSource, SchemaRegistry, Secret, SecretName
 from leatstream.services.environment import Environment, Precondition, Principal
 from leatstream.services.environment.pages import every
@@ -47,9 +50,9 @@ def create(run: Run, s: ast.CreateRegistered) -> StatementResult:
 def _secret(run: Run, s: ast.CreateRegistered, name: str, pre: Precondition) -> None:
     read = read_secret_properties(s.properties)
     comment = s.comment if s.comment is not None else read.comment
-    named_secrets.put_secret(
-        run.env, run.principal, name, read.value, "generic_string", read.notes, comment, pre
-    )
+    put = partial(named_secrets.put_secret, run.env, run.principal, name, read.value)
+    with _at(s, "reference"):
+        put("generic_string", read.notes, comment, pre, read.reference)
 
 
 def _registry(run: Run, s: ast.CreateRegistered, name: str, pre: Precondition) -> None:
@@ -97,6 +100,7 @@ def update_secret(run: Run, s: ast.UpdateSecret) -> StatementResult:
         {**old.properties, **read.notes},
         read.comment or old.comment,
         Precondition(if_match=old.meta.generation),
+        old.outside if read.value is None and read.reference is None else read.reference,
     )
     return StatementResult("update_secret", object={"noun": "secret", "name": name})
 
@@ -189,6 +193,7 @@ def described(env: Environment, who: Principal, s: ast.Describe) -> Table:
     if s.noun == "secret":
         x = named_secrets.get_secret(env, who, name)
         head = [("name", x.name), ("type", x.kind), ("description", x.comment), ("version", x.version)]
+        head += _outside_cells(env, x)
         return pairs([*head, *x.properties.items(), *zip(META, meta_cells(x), strict=True)])
     if s.noun == "schema_registry":
         r = schema_registries.get_registry(env, who, name)
@@ -201,10 +206,48 @@ def described(env: Environment, who: Principal, s: ast.Describe) -> Table:
     ]
 
 
+def _outside_cells(env: Environment, x: Secret) -> list[tuple[str, Any]]:
+    """Of a secret that is kept outside the catalog: where, and how it was last looked up by this server."""
+    if x.outside is None:
+        return []
+    look, provider = env.outside.look(x.outside), OutsideReference.read(x.outside).provider
+    at = look.at.isoformat(timespec="seconds") if look.at is not None else None
+    return [
+        ("reference", x.outside),
+        ("provider", provider),
+        ("resolved_at", at),
+        ("resolve_error", look.error),
+    ]
+
+
+@contextmanager
+def _at(s: ast.CreateRegistered | ast.UpdateSecret, key: str) -> Iterator[None]:
+    """Give the faults of a property its position."""
+    try:
+        yield
+    except LeatstreamError as error:
+        found = s.properties.get(key)
+        raise error.at(found.position if found is not None else None) from error.__cause__
+
+
+def check_secret(env: Environment, s: ast.CreateSecret | ast.UpdateSecret, *, update: bool = False) -> None:
+    """The WITH list of a secret; a reference is looked up once, as when it is created.
+
+    Args:
+        env: the environment.
+        s: the statement.
+        update: whether what is not named stays.
+    """
+    read = read_secret_properties(s.properties, update=update)
+    if read.reference is not None:
+        with _at(s, "reference"):
+            named_secrets.check_reference(env, env.caller, single(s.name), read.reference)
+
+
 def check_create(env: Environment, s: ast.CreateRegistered) -> None:
-    """What the dry run can tell of a CREATE: whether its WITH list can be read."""
+    """What the dry run can tell of a CREATE: whether its WITH list can be read, and a reference resolved."""
     if isinstance(s, ast.CreateSecret):
-        read_secret_properties(s.properties)
+        check_secret(env, s)
     elif isinstance(s, ast.CreateSchemaRegistry):
         read = read_registry_properties(s.properties)
         schema_registries.check_registry(

@@ -17,9 +17,9 @@ from leatstream.services.nouns.names import single
 from leatstream.services.nouns.schema_registries import registry_dependents, require_registry
 from leatstream.services.nouns.stores import require_registry_of
 from leatstream.services.staging.catalog_view import CatalogView
-from leatstream.services.statements.secrets_and_registries import NOUN_OF, check_create
+from leatstream.services.statements.secrets_and_registries import NOUN_OF, check_create, check_secret
 from leatstream.sql import statements as ast
-from leatstream.sql.registered_properties import read_registry_properties, read_secret_properties
+from leatstream.sql.registered_properties import read_registry_properties
 
 REQUIRE: Mapping[str, Callable[[UnitOfWork, str], Any]] = {
     "secret": require_secret,
@@ -91,7 +91,7 @@ def update(
         context: database, schema and store of the session.
     """
     if isinstance(s, ast.UpdateSecret):
-        read_secret_properties(s.properties, update=True)
+        check_secret(env, s, update=True)
         exists(view, "secret", single(s.name))
         return
     exists(view, "schema_registry", single(s.name))
