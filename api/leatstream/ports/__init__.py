@@ -15,7 +15,7 @@ from leatstream.ports.catalog import (
 )
 from leatstream.ports.checkpoints import CheckpointFiles
 from leatstream.ports.drivers import AnalysisRequest, Analyzer, Drivers, Launcher, Leases, Sharing
-from leatstream.ports.identities import Identities, Identity, SignIn
+from leatstream.ports.identities import Identities, Identity, PeoplesProvider, SignIn, Tokens, Visit
 from leatstream.ports.views import Freshness, Snapshot, ViewStore
 
 __all__ = [
@@ -33,6 +33,7 @@ __all__ = [
     "Launcher",
     "Leases",
     "OpenUnit",
+    "PeoplesProvider",
     "QueryLogRows",
     "Repository",
     "SecretBox",
@@ -41,6 +42,8 @@ __all__ = [
     "SignIn",
     "Snapshot",
     "TokenRows",
+    "Tokens",
     "UnitOfWork",
     "ViewStore",
+    "Visit",
 ]
