@@ -58,8 +58,8 @@ def login(
 def logout(context: typer.Context) -> None:
     """Forget the token of ``leat login`` for this server, and end the sign-in at the provider."""
     from leatstream.cli import sign_ins
-    from leatstream.identity.provider import Provider
     from leatstream.errors import LeatstreamError
+    from leatstream.identity.provider import Provider
 
     url = _connection(context).url
     entry = sign_ins.find(url)

@@ -180,7 +180,9 @@ class Provider:
         """The JSON answer to a form; refusals are answers too."""
         headers = {"Accept": "application/json"}
         try:
-            with httpx2.Client(timeout=_TIMEOUT, follow_redirects=False, **reach(url, self._ca_file)) as client:
+            with httpx2.Client(
+                timeout=_TIMEOUT, follow_redirects=False, **reach(url, self._ca_file)
+            ) as client:
                 answer = client.post(url, data=dict(form), headers=headers)
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
             reason = str(error) or type(error).__name__

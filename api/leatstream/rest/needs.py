@@ -196,6 +196,8 @@ OPERATIONS: dict[str, Needs] = {
     "put_membership": _MEMBERS,
     "delete_membership": _MEMBERS,
     "get_sign_in": _OPEN,
+    "get_session": _OPEN,
+    "end_session": _OPEN,
     "get_lineage": _LIST,
     "get_vocabulary": _LIST,
     "export_catalog": _LIST,

@@ -42,7 +42,7 @@ ABOUT: dict[str, Any] = {
         {"name": "server", "description": "The server itself: version, health, metrics."},
     ],
 }
-_OPEN = ("/healthz", "/readyz", "/problems/{code}", "/v1/sign-in")
+_OPEN = ("/healthz", "/readyz", "/problems/{code}", "/v1/sign-in", "/v1/session")
 _PROBLEM = {"$ref": "#/components/schemas/Problem"}
 # What may follow a PUT with the same names; published as OpenAPI links.
 _AFTER: dict[str, tuple[str, ...]] = {

@@ -1,4 +1,4 @@
-"""Browsers that an identity provider has signed in: a random value in a cookie, the tokens sealed in the catalog.
+"""Browsers that an identity provider has signed in: a random value in a cookie, sealed tokens in the catalog.
 
 So every server of a catalog knows a session, no token is in the browser, and a sign-out counts everywhere.
 """
@@ -213,7 +213,9 @@ def _renewed(env: Environment, reference: str, session: Session) -> Session:
             if claimed is not None:
                 return _with_next_token(env, reference, claimed)
         if time.monotonic() > deadline:
-            raise IdentityError("issuer-unreachable", "The sign-in is not renewed in time.", hint="Try again.")
+            raise IdentityError(
+                "issuer-unreachable", "The sign-in is not renewed in time.", hint="Try again."
+            )
         time.sleep(_LOOK)
         with env.open_unit(write=False) as unit:
             found = _find(env, unit, reference)
@@ -225,7 +227,7 @@ def _renewed(env: Environment, reference: str, session: Session) -> Session:
 
 
 def _claim(env: Environment, reference: str, seen: Session) -> Session | None:
-    """Note that this request renews the session; None if another one was faster. Refresh tokens serve once."""
+    """Note that this request renews the session, as a refresh token serves once; None if another one does."""
     with env.open_unit() as unit:
         if _find(env, unit, reference) != seen:
             return None
