@@ -27,7 +27,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Link, Outlet, useLocation } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { api, dataOf } from "../api/client";
-import { forgetToken } from "../api/token";
+import { signOut } from "../api/session";
 import { Boundary } from "./Boundary";
 
 const PLACES = [
@@ -67,7 +67,7 @@ export function Shell(): ReactNode {
             </Anchor>
             <SchemeButton />
             <Tooltip label="Sign out">
-              <ActionIcon variant="subtle" color="gray" onClick={() => forgetToken()} aria-label="Sign out">
+              <ActionIcon variant="subtle" color="gray" onClick={() => void signOut()} aria-label="Sign out">
                 <IconLogout size={18} aria-hidden />
               </ActionIcon>
             </Tooltip>
