@@ -7,11 +7,12 @@ import { ApiError, asApiError } from "../api/problem";
 import { findSession } from "../api/session";
 import { keepToken, tokenWasRefused } from "../api/token";
 
+const LONG_NAMES = { whiteSpace: "normal", overflowWrap: "anywhere", textAlign: "center" } as const;
 // What the server says in the address after a sign-in that failed.
 const FAILURES: Record<string, string> = {
-  stale: "The sign-in took too long, or was begun in another browser. Try again.",
+  stale: "The sign-in took too long, or was started in another browser. Try again.",
   refused: "The identity provider or this server refused the sign-in. The server's log says why.",
-  "no-role": "You are known, but no rule of this server gives you a role. Ask who runs it.",
+  "no-role": "You are known, but no rule of this server gives you a role. Ask its administrator.",
   "no-provider": "This server has no identity provider for people.",
   unreachable: "The identity provider does not answer. Try again.",
   insecure: "Sign-in by an identity provider needs https. Open this page by its https address.",
@@ -59,7 +60,14 @@ export function SignIn(): ReactNode {
             )}
             {session?.issuer && (
               <>
-                <Button component="a" href={`/v1/sign-in/start?next=${encodeURIComponent(next ?? "/")}`}>
+                <Button
+                  component="a"
+                  h="auto"
+                  mih={36}
+                  py={6}
+                  styles={{ label: LONG_NAMES }}
+                  href={`/v1/sign-in/start?next=${encodeURIComponent(next ?? "/")}`}
+                >
                   Sign in with {hostOf(session.issuer)}
                 </Button>
                 <Divider label="or with a token" />
