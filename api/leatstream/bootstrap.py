@@ -331,6 +331,8 @@ def _open(
             revoked_grace=settings.revoked_grace_seconds,
             keep_events=settings.audit_days * 86_400.0,
             default_store=settings.default_store,
+            public_url=settings.public_url,
+            session_seconds=settings.session_hours * 3600,
         ),
         changed=changed,
         listening_since=clock.now(),

@@ -168,8 +168,27 @@ class RequestError(LeatstreamError):
     }
 
 
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """What the audit log has of a refused caller, and no answer shows.
+
+    Attributes:
+        account: whose token it was; empty if nobody's.
+        role: in use; empty = the one that the caller signed in with.
+        token: id of the token.
+        reason: why, where the answer says less; empty = the answer's text.
+    """
+
+    account: str = ""
+    role: str = ""
+    token: str | None = None
+    reason: str = ""
+
+
 class AccessError(LeatstreamError):
     """The caller is not known or may not do this."""
+
+    refused = Refused()
 
     domain = "user"
     kinds: ClassVar[dict[str, Kind]] = {
@@ -186,6 +205,15 @@ class IdentityError(LeatstreamError):
     kinds: ClassVar[dict[str, Kind]] = {
         "issuer-unreachable": Kind(503, "Identity provider cannot be reached", "57015", retryable=True),
     }
+
+
+def no_provider() -> CatalogError:
+    """No issuer of the configuration is for people."""
+    return CatalogError(
+        "not-found",
+        "This server has no identity provider for people.",
+        hint="Give one issuer in LEATSTREAM_OIDC a client_id, or use an API token.",
+    )
 
 
 # SQLSTATEs of an object that is missing, and of a name that is taken, by noun. The reference product writes

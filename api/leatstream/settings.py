@@ -12,7 +12,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from leatstream.engine.driver_environment import read_names
 from leatstream.engine.memory import size
-from leatstream.identity.settings import Issuer, check_issuers
+from leatstream.identity.settings import Issuer, check_issuers, is_safe_url
 from leatstream.model.networks import Networks
 from leatstream.secret_stores.settings import OutsideSecretsSettings
 
@@ -50,6 +50,14 @@ def _pod_memory(value: str) -> str:
 def _networks(value: str) -> str:
     Networks.read(value)
     return value
+
+
+def _origin(value: str) -> str:
+    """A URL without a path, as browsers write it in ``Origin``."""
+    written = value.strip().rstrip("/")
+    if written and (not is_safe_url(written) or urlsplit(written).path):
+        raise ValueError("it is not a URL such as https://leatstream.example.com, without a path")
+    return written.lower()
 
 
 _Networks = Annotated[str, AfterValidator(_networks)]
@@ -102,6 +110,8 @@ class Settings(BaseSettings):
         keep_replaced_seconds: how long a query is kept after a blue-green replacement.
         allowed_networks: where stores and schema registries may be, beside public addresses: networks,
             addresses, host names, ``private``, ``loopback`` or ``*``, separated by commas.
+        public_url: ``https://host`` at which browsers reach this server; empty = as their requests say.
+        session_hours: how long a browser stays signed in by an identity provider.
         oidc: identity providers whose tokens are accepted (JSON list).
         outside_secrets: secret stores that references of secrets may name, and what of them (JSON).
         revoked_grace_seconds: how long a job continues after its owner has lost a privilege that it needs.
@@ -161,6 +171,8 @@ class Settings(BaseSettings):
     keep_replaced_seconds: float = Field(default=86_400.0, ge=0, le=31_536_000, allow_inf_nan=False)
     keep_checkpoints_seconds: float = Field(default=86_400.0, ge=600, le=31_536_000, allow_inf_nan=False)
     allowed_networks: _Networks = ""
+    public_url: Annotated[str, AfterValidator(_origin)] = ""
+    session_hours: float = Field(default=12.0, gt=0, le=720, allow_inf_nan=False)
     oidc: Annotated[tuple[Issuer, ...], AfterValidator(check_issuers)] = ()
     outside_secrets: OutsideSecretsSettings = OutsideSecretsSettings()
     revoked_grace_seconds: float = Field(default=60.0, ge=0, le=31_536_000, allow_inf_nan=False)

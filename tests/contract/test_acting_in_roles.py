@@ -139,3 +139,22 @@ def test_an_atomic_text_has_one_role(admin: TestClient) -> None:
     assert (answer.status_code, answer.json()["code"]) == (422, "unsupported")
     assert run(client, "CREATE DATABASE a", atomic=True, role="web").status_code == 200
     assert owner(admin, "a") == "web"
+
+
+@pytest.mark.parametrize("atomic", [False, True])
+def test_a_refusal_is_audited_in_the_role_in_use(admin: TestClient, atomic: bool) -> None:
+    client = with_token(admin, account="lea")
+    answer = run(client, "CREATE ROLE x", role="web", atomic=atomic)
+    assert answer.status_code == 403, answer.text
+    event = admin.get("/v1/audit-events").json()["items"][0]
+    assert (event["principal"], event["role"], event["outcome"]) == ("lea", "web", "denied")
+    if atomic:
+        return
+    assert run(client, "USE ROLE web; CREATE ROLE x").status_code == 403
+    assert admin.get("/v1/audit-events").json()["items"][0]["role"] == "web"
+    assert run(client, "CREATE ROLE x").status_code == 403
+    assert admin.get("/v1/audit-events").json()["items"][0]["role"] == "leads"
+    document = 'mutation { runStatements(sql: "CREATE ROLE x", context: {role: "web"}) { context { role } } }'
+    answer = client.post("/graphql", json={"query": document})
+    assert answer.json()["errors"][0]["extensions"]["code"] == "permission-denied", answer.text
+    assert admin.get("/v1/audit-events").json()["items"][0]["role"] == "web"

@@ -21,9 +21,10 @@ from scratch import memory_directory
 from served_app import serving
 
 from leatstream.cli import app as cli_app
-from leatstream.cli import oauth, sign_ins
+from leatstream.cli import sign_ins
 from leatstream.cli.redirect import Redirect
 from leatstream.errors import AccessError
+from leatstream.identity import provider as oauth
 from leatstream.identity.issuers import Issuers
 from leatstream.identity.settings import Issuer
 from leatstream.rest.app import create_app

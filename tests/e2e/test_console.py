@@ -14,11 +14,14 @@ import httpx2
 import pytest
 from console_world import BIG, LONG, ConsoleWorld, console_world
 from deadlines import patient
+from oidc_issuer import AUDIENCE, CLIENT, OidcIssuer
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 from scratch import memory_directory
 
 from leatstream.connectors.entities import Record
 from leatstream.dev.samples import SAMPLE_SQL
+from leatstream.identity.issuers import Issuers
+from leatstream.identity.settings import Issuer
 from leatstream.model.objects import QueryState
 
 ROOT = Path(__file__).parents[2]
@@ -573,3 +576,46 @@ def test_a_described_stream_shows_where_its_properties_come_from(visit: Any) -> 
     page.get_by_role("button", name="Run").click()
     expect(page.get_by_role("cell", name="viewtime").first).to_be_visible()
     expect(page.get_by_role("row", name="value.format")).to_contain_text("explicit")
+
+
+def test_the_identity_provider_signs_people_in(
+    browser: Browser, page: Page, check: Callable[[], None]
+) -> None:
+    provider = OidcIssuer()
+    rule = {"claim": "groups", "equals": "data", "role": "sysadmin"}
+    trusted = {"issuer": provider.url, "audience": AUDIENCE, "client_id": CLIENT, "rules": [rule]}
+    with memory_directory() as directory, console_world(Path(directory)) as served:
+        served.world.env.identities = Issuers([Issuer.model_validate(trusted)])
+        served.put("/v1/stores/archive", {"kafka": {"bootstrap_servers": "b:1"}})
+        page.goto(f"{served.url}/ui/stores/archive")
+        button = page.get_by_role("link", name="Sign in with 127.0.0.1")
+        expect(button).to_be_visible()
+        check()
+        button.click()
+        expect(page).to_have_url(f"{served.url}/ui/stores/archive")
+        expect(page.get_by_role("heading", name="archive")).to_be_visible()
+        assert (
+            page.evaluate("document.cookie + JSON.stringify({...sessionStorage, ...localStorage})").count(
+                "eyJ"
+            )
+            == 0
+        )
+        page.get_by_role("button", name="Test").click()  # a write
+        expect(page.get_by_text("ready").first).to_be_visible()
+        other = page.context.new_page()  # a tab has no token of its own, and is signed in
+        other.goto(f"{served.url}/ui/access?tab=me")
+        expect(other.get_by_text(f"{provider.url}#ann")).to_be_visible()
+        other.get_by_role("button", name="Sign out").click()
+        expect(other.get_by_role("link", name="Sign in with 127.0.0.1")).to_be_visible()
+        page.reload()
+        expect(page).to_have_url(re.compile("/ui/sign-in"))
+        page.goto(f"{served.url}/ui/sign-in?failed=no-role")
+        expect(page.get_by_text("no rule of this server gives you a role")).to_be_visible()
+        check()
+        page.emulate_media(color_scheme="dark")
+        check()
+        page.set_viewport_size({"width": 360, "height": 640})
+        check()
+        page.close()
+        other.close()
+    provider.close()

@@ -45,7 +45,7 @@ class OidcIssuer:
         self.refreshing: set[str] = set()
         self.claims: dict[str, Any] = {"sub": "ann", "groups": ["data"]}
         self.lifetime = 300
-        self._challenges: dict[str, tuple[str, str]] = {}
+        self._challenges: dict[str, tuple[str, str, str | None]] = {}
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self._server.daemon_threads = True
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
@@ -101,7 +101,7 @@ class OidcIssuer:
         assert query["client_id"] == CLIENT
         assert query["response_type"] == "code"
         code = secrets.token_hex(8)
-        self._challenges[code] = query["code_challenge"], query["redirect_uri"]
+        self._challenges[code] = query["code_challenge"], query["redirect_uri"], query.get("nonce")
         return f"{query['redirect_uri']}?{urlencode({'code': code, 'state': query['state']})}"
 
     def _discovery(self) -> dict[str, Any]:
@@ -130,18 +130,18 @@ class OidcIssuer:
             self.refreshing.discard(form["refresh_token"])  # each serves once
             return self._tokens()
         if kind == "authorization_code":
-            challenge, redirect = self._challenges.pop(form["code"], ("", ""))
+            challenge, redirect, nonce = self._challenges.pop(form["code"], ("", "", None))
             digest = hashlib.sha256(form["code_verifier"].encode()).digest()
             proof = base64.urlsafe_b64encode(digest).decode().rstrip("=")
             if proof == challenge and redirect == form["redirect_uri"]:
-                return self._tokens()
+                return self._tokens(nonce)
         return 400, {"error": "invalid_grant"}
 
-    def _tokens(self) -> tuple[int, dict[str, Any]]:
+    def _tokens(self, nonce: str | None = None) -> tuple[int, dict[str, Any]]:
         refresh = secrets.token_hex(8)
         self.refreshing.add(refresh)
         # The access token is opaque, as many providers have it.
-        identity = self.sign(), refresh
+        identity = self.sign(nonce=nonce), refresh
         return 200, {
             "access_token": "opaque",
             "id_token": identity[0],

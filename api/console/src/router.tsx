@@ -8,7 +8,8 @@ import {
   Outlet,
   redirect,
 } from "@tanstack/react-router";
-import { onTokenChange, readToken } from "./api/token";
+import { isSignedIn, wasSignedIn } from "./api/session";
+import { onTokenChange } from "./api/token";
 import { Page } from "./parts/Page";
 import { Problem } from "./parts/Problem";
 import { Waiting } from "./parts/Rows";
@@ -35,18 +36,18 @@ const root = createRootRoute({ component: Outlet, notFoundComponent: NotFound })
 const signIn = createRoute({
   getParentRoute: () => root,
   path: "/sign-in",
-  validateSearch: (search: Search): { next?: string } => {
+  validateSearch: (search: Search): { next?: string; failed?: string } => {
     // Only pages of this application: an address from outside must not lead elsewhere.
     const next = text(search.next);
-    return next !== undefined && /^\/(?![/\\])/.test(next) ? { next } : {};
+    return { ...texts("failed")(search), ...(next !== undefined && /^\/(?![/\\])/.test(next) ? { next } : {}) };
   },
   component: lazyRouteComponent(() => import("./routes/SignIn"), "SignIn"),
 });
 const inside = createRoute({
   getParentRoute: () => root,
   id: "inside",
-  beforeLoad: ({ location }) => {
-    if (readToken() === null) throw redirect({ to: "/sign-in", search: { next: location.href } });
+  beforeLoad: async ({ location }) => {
+    if (!(await isSignedIn())) throw redirect({ to: "/sign-in", search: { next: location.href } });
   },
   component: Shell,
 });
@@ -208,7 +209,7 @@ declare module "@tanstack/react-router" {
 
 // Whoever forgets the token, the button or a refused call: its page gives way to the sign-in, and comes back after.
 onTokenChange(() => {
-  if (readToken() === null && router.state.location.pathname !== "/sign-in") {
+  if (!wasSignedIn() && router.state.location.pathname !== "/sign-in") {
     void router.navigate({ to: "/sign-in", search: { next: router.state.location.href } });
   }
 });

@@ -13,7 +13,8 @@ from leatstream.cli.session import Session
 
 if TYPE_CHECKING:
     from leatstream.cli.connection import Connection
-    from leatstream.cli.oauth import Provider, Tokens
+    from leatstream.identity.provider import Provider
+    from leatstream.ports import Tokens
 
 _WAIT = 300.0  # seconds that a person has in the browser
 
@@ -33,7 +34,7 @@ def login(
     """Sign in to the server with your identity provider, and keep the token on this machine."""
     from leatstream.cli import sign_ins
     from leatstream.cli.client import Client
-    from leatstream.cli.oauth import Provider
+    from leatstream.identity.provider import Provider
 
     connection = _connection(context)
     sign_in = Client(replace(connection, token=None)).call("GET", "/v1/sign-in")
@@ -57,8 +58,8 @@ def login(
 def logout(context: typer.Context) -> None:
     """Forget the token of ``leat login`` for this server, and end the sign-in at the provider."""
     from leatstream.cli import sign_ins
-    from leatstream.cli.oauth import Provider
     from leatstream.errors import LeatstreamError
+    from leatstream.identity.provider import Provider
 
     url = _connection(context).url
     entry = sign_ins.find(url)

@@ -88,7 +88,7 @@ class Renewal:
             return entry
 
     def _renewed(self, entry: dict[str, Any]) -> dict[str, Any]:
-        from leatstream.cli.oauth import Provider
+        from leatstream.identity.provider import Provider
 
         if not entry.get("refresh_token"):
             raise self._ended()

@@ -12,8 +12,9 @@ from leatstream.engine.driver_pool import DriverPool
 from leatstream.engine.errands import Errands
 from leatstream.errors import CatalogAway
 from leatstream.services.environment import Environment
-from leatstream.services.nouns.audit import forget_old_events
+from leatstream.services.nouns.audit import forget_old_events, note_waiting_sign_ins
 from leatstream.services.nouns.changes import forget_old_changes
+from leatstream.services.nouns.sessions import forget_ended_sessions
 from leatstream.services.queries.checkpoints.copies import copy_what_waits
 from leatstream.services.queries.checkpoints.sweep import sweep_checkpoints
 from leatstream.services.queries.reconcile.reconciler import reconcile_all, release_strays
@@ -92,10 +93,12 @@ class ReconcileLoop:
         while not self._stop.is_set():
             try:
                 copy_what_waits(self._env, self._mine)
+                note_waiting_sign_ins(self._env)
                 if self._machine_time() >= due:
                     due = self._machine_time() + _SWEEP_SECONDS
                     forget_old_events(self._env)
                     forget_old_changes(self._env)
+                    forget_ended_sessions(self._env)
                     sweep_checkpoints(self._env, self._mine)
             except CatalogAway:  # the other thread reports it
                 self._stop.wait(_PASS_SECONDS)

@@ -12,10 +12,11 @@ from joserfc import jws
 from joserfc.errors import ExpiredTokenError, JoseError, MissingClaimError, SecurityWarning
 from joserfc.jwt import JWTClaimsRegistry
 
-from leatstream.errors import AccessError
+from leatstream.errors import AccessError, Refused
 from leatstream.identity.keys import IssuerKeys
+from leatstream.identity.known_provider import KnownProvider
 from leatstream.identity.settings import Issuer
-from leatstream.ports import Identity, SignIn
+from leatstream.ports import Identity, PeoplesProvider, SignIn
 
 LEEWAY = 30  # seconds by which clocks may differ
 _MAX_SUBJECT = 500
@@ -35,13 +36,15 @@ class Issuers:
         self._issuers = {one.issuer: one for one in issuers}
         self._keys = {one.issuer: IssuerKeys(one) for one in issuers}
         self._now = now
+        self._provider = KnownProvider(issuers)
 
     def for_people(self) -> SignIn | None:
         """Where people sign in; None if no issuer has a ``client_id``."""
-        for one in self._issuers.values():
-            if one.client_id is not None:
-                return SignIn(one.issuer, one.client_id, one.audience, one.scopes)
-        return None
+        return self._provider.sign_in
+
+    def provider(self) -> PeoplesProvider:
+        """The identity provider that people sign in with, as ``ports.Identities``."""
+        return self._provider.get()
 
     def identify(self, token: str) -> Identity:
         """Who a JWT stands for.
@@ -62,11 +65,13 @@ class Issuers:
         name = f"{issuer.issuer}#{subject[0]}"
         rule = next((one for one in issuer.rules if one.fits(_values(claims, one.claim))), None)
         if rule is None:
-            raise AccessError(
+            error = AccessError(
                 "permission-denied",
                 f"No rule for issuer {issuer.issuer} gives a role to {name}.",
                 hint="Add a rule that fits a claim of the token to LEATSTREAM_OIDC, and restart the server.",
             )
+            error.refused = Refused(name)
+            raise error
         token_id = next(iter(_values(claims, "jti")), None)
         return Identity(name, rule.role, rule.scope, token_id and token_id[:200])
 

@@ -231,13 +231,15 @@ class AuditEvent:
 
     Attributes:
         operation: ``create``, ``update``, ``delete``, or for one that was refused the HTTP method.
-        kind: of the object; for one that was refused ``request``.
+        kind: of the object; for one that was refused ``request``, or ``sign_in`` if nobody was signed in.
         name: of the object, or the path.
         outcome: ``allowed`` or ``denied``.
         token: id of the token.
         request: id of the request.
         address: of the client.
         code: of the error.
+        detail: why a sign-in was refused.
+        count: sign-ins that were refused for this reason, where the event stands for more than one.
         number: its place in the log, from 1; 0 before it is stored.
         hash: SHA-256 (hex) over the hash before and this event.
     """
@@ -253,6 +255,8 @@ class AuditEvent:
     request: str | None = None
     address: str | None = None
     code: str | None = None
+    detail: str | None = None
+    count: int | None = None
     number: int = 0
     hash: str = ""
 

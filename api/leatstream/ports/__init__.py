@@ -16,7 +16,7 @@ from leatstream.ports.catalog import (
 )
 from leatstream.ports.checkpoints import CheckpointFiles
 from leatstream.ports.drivers import AnalysisRequest, Analyzer, Drivers, Launcher, Leases, Sharing
-from leatstream.ports.identities import Identities, Identity, SignIn
+from leatstream.ports.identities import Identities, Identity, PeoplesProvider, SignIn, Tokens, Visit
 from leatstream.ports.secret_stores import SecretProvider
 from leatstream.ports.views import Freshness, Snapshot, ViewStore
 
@@ -36,6 +36,7 @@ __all__ = [
     "Launcher",
     "Leases",
     "OpenUnit",
+    "PeoplesProvider",
     "QueryLogRows",
     "Repository",
     "SecretBox",
@@ -45,6 +46,8 @@ __all__ = [
     "SignIn",
     "Snapshot",
     "TokenRows",
+    "Tokens",
     "UnitOfWork",
     "ViewStore",
+    "Visit",
 ]

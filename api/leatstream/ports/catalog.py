@@ -133,6 +133,9 @@ class TokenRows(Protocol):
     def add(self, row: TokenRow) -> None:
         """Insert a value, or replace the one with the same id."""
 
+    def find(self, token_hash: str, at: datetime) -> TokenRow | None:
+        """The value with this hash that had not expired at a moment, or None."""
+
     def list(self, name: str | None = None) -> Sequence[TokenRow]:
         """Values of one token, or of all, by name and age."""
 

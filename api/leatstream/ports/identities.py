@@ -42,6 +42,82 @@ class SignIn:
     scopes: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """What a sign-in gives.
+
+    Attributes:
+        bearer: the token that the server accepts.
+        expires_at: when it ends, seconds since 1970.
+        refresh: gets the next one; None if the provider gives none.
+    """
+
+    bearer: str
+    expires_at: float
+    refresh: str | None
+
+    def __repr__(self) -> str:
+        return f"Tokens(expires_at={self.expires_at})"
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """A browser's way to the identity provider and back.
+
+    Attributes:
+        address: to which the browser is sent.
+        redirect_uri: where it comes back.
+        state: that the redirect must carry.
+        nonce: that the ID token must carry.
+        verifier: proves to the provider that the code is exchanged by who asked for it (PKCE).
+    """
+
+    address: str
+    redirect_uri: str
+    state: str
+    nonce: str
+    verifier: str
+
+    def __repr__(self) -> str:
+        return f"Visit(redirect_uri={self.redirect_uri})"
+
+
+class PeoplesProvider(Protocol):
+    """The identity provider that people sign in with."""
+
+    issuer: str
+
+    def begin(self, redirect_uri: str) -> Visit:
+        """What a browser is sent to the provider with."""
+        ...
+
+    def finish(self, visit: Visit, code: str) -> Tokens:
+        """Exchange the code that the browser came back with.
+
+        Raises:
+            AccessError: unauthenticated, the sign-in failed.
+            IdentityError: issuer-unreachable.
+        """
+        ...
+
+    def refreshed(self, refresh_token: str) -> Tokens:
+        """The next token.
+
+        Raises:
+            AccessError: unauthenticated, the sign-in has ended.
+            IdentityError: issuer-unreachable.
+        """
+        ...
+
+    def revoke(self, refresh_token: str) -> None:
+        """End the sign-in at the provider, if it can do that.
+
+        Raises:
+            IdentityError: issuer-unreachable.
+        """
+        ...
+
+
 class Identities(Protocol):
     """Verifies the tokens of identity providers."""
 
@@ -56,4 +132,13 @@ class Identities(Protocol):
 
     def for_people(self) -> SignIn | None:
         """Where people sign in; None if there is no such issuer."""
+        ...
+
+    def provider(self) -> PeoplesProvider:
+        """The identity provider that people sign in with.
+
+        Raises:
+            CatalogError: not-found, there is no such issuer.
+            IdentityError: issuer-unreachable, its endpoints cannot be had now.
+        """
         ...

@@ -10,7 +10,7 @@ from anyio import CapacityLimiter, to_thread
 from fastapi import APIRouter, FastAPI
 
 from leatstream import __version__
-from leatstream.rest import console, openapi, problem
+from leatstream.rest import console, openapi, problem, sign_in
 from leatstream.rest.gate import Gate
 from leatstream.rest.graphql import routes as graphql
 from leatstream.rest.loads import Load, Loads
@@ -37,6 +37,7 @@ from leatstream.rest.routes import (
     schemas,
     secrets,
     server,
+    sessions,
     statements,
     stores,
     vocabulary,
@@ -56,6 +57,8 @@ DRIVER_THREADS = 40
 PROBE_THREADS = 2
 # Of requests with tokens of other issuers, whose keys may be slow to read.
 ISSUER_THREADS = 10
+# Of browsers that begin or end a sign-in, which anybody can do.
+SIGN_IN_THREADS = 4
 Lifespan = Callable[[FastAPI], AbstractAsyncContextManager[None]]
 
 ROUTERS: tuple[APIRouter, ...] = tuple(
@@ -82,6 +85,7 @@ ROUTERS: tuple[APIRouter, ...] = tuple(
         events,
         access,
         grants,
+        sessions,
         server,
         drivers,
     )
@@ -121,11 +125,13 @@ def create_app(env: Environment, *, lifespan: Lifespan | None = None) -> FastAPI
     app.state.driver_threads = CapacityLimiter(DRIVER_THREADS)
     app.state.probe_threads = CapacityLimiter(PROBE_THREADS)
     app.state.issuer_threads = CapacityLimiter(ISSUER_THREADS)
+    app.state.sign_in_threads = CapacityLimiter(SIGN_IN_THREADS)
     routes: list[Any] = []
     for router in ROUTERS:
         serve(app, router)
         routes.extend(router.routes)
     routes.extend(graphql.install(app))
+    routes.extend(sign_in.install(app))
     routes.extend(console.install(app))
     problem.install(app, routes)
     loads = Loads(

@@ -17,12 +17,13 @@ from starlette.responses import RedirectResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from leatstream.errors import AccessError, CatalogAway, LeatstreamError, RequestError
-from leatstream.rest import console, problem
+from leatstream.rest import browsers, console, problem
 from leatstream.rest.loads import UNDERWAY, Loads, Underway
 from leatstream.rest.metrics import RequestTimes
 from leatstream.services.driver_calls import authenticate_driver
 from leatstream.services.environment import Environment, Principal, authorization
-from leatstream.services.nouns.audit import note_refusal
+from leatstream.services.nouns.audit import in_use, note_refusal, note_refused_sign_in
+from leatstream.services.nouns.sessions import authenticate_session
 
 MAX_BODY_BYTES = 1024 * 1024
 _MAX_DRAINED_BYTES = 32 * MAX_BODY_BYTES
@@ -31,7 +32,7 @@ _BODY_SECONDS = 60.0  # a body has, from its first byte to its last
 # A slash inside a path segment (%2F), kept apart from those between segments. No name holds this character.
 SLASH = "\x1f"
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,128}\Z")
-_OPEN = ("/healthz", "/readyz", "/openapi.json", "/problems/", "/v1/sign-in", console.HOME)
+_OPEN = ("/healthz", "/readyz", "/openapi.json", "/problems/", "/v1/sign-in", "/v1/session", console.HOME)
 _DRIVERS = "/v1/drivers/"
 _SOCKET = "/graphql"
 
@@ -90,7 +91,14 @@ class Gate:
         # The answer is sent; a catalog that cannot be written to must not break the connection.
         with suppress(CatalogAway, LeatstreamError):
             path = scope["path"].replace(SLASH, "/")
-            note_refusal(self._env, scope["leatstream.principal"], scope["method"], path, "permission-denied")
+            who = in_use(scope["leatstream.principal"], scope.get("leatstream.role", ""))
+            note_refusal(self._env, who, scope["method"], path, "permission-denied")
+
+    def _note_sign_in(self, scope: Scope, error: LeatstreamError) -> None:
+        with suppress(CatalogAway, LeatstreamError):
+            who = Principal("", "", request=scope["leatstream.request_id"], address=_address(scope))
+            path = scope["path"].replace(SLASH, "/")
+            note_refused_sign_in(self._env, who, scope.get("method", "GET"), path, error)
 
     async def _pass_socket(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let a WebSocket pass at the one path that has one, with a token, or with the means to sign in.
@@ -104,16 +112,19 @@ class Gate:
         request_id = _request_id(headers)
         scope["leatstream.request_id"] = request_id
         request, known = Underway(self._loads, ""), ""
+        session = None if "authorization" in headers else browsers.session_of(self._env, scope)
 
         async def sign_in(token: str | None = None) -> None:
-            nonlocal known
-            known = token or known
-            principal = await self._authenticate(scope, known)
+            nonlocal known, session
+            known, session = token or known, None if token else session
+            principal = await self._authenticate(scope, known, session)
             scope["leatstream.principal"], request.caller = principal, principal.name
 
         scope["leatstream.sign_in"] = sign_in
         try:
-            if "authorization" in headers:
+            if session is not None:
+                await sign_in()
+            elif "authorization" in headers:
                 await sign_in(bearer(headers["authorization"]))
         except LeatstreamError:
             await send({"type": "websocket.close", "code": 1008})
@@ -128,13 +139,20 @@ class Gate:
         finally:
             UNDERWAY.reset(mark)
 
-    async def _authenticate(self, scope: Scope, token: str) -> Principal:
-        client, request_id = scope.get("client"), scope["leatstream.request_id"]
-        address = client[0] if client else None
-        # Keys of an issuer may have to be read first, for which nobody else waits.
-        limiter = scope["app"].state.issuer_threads if authorization.is_of_issuer(token) else None
-        authenticate = authorization.authenticate
-        return await to_thread.run_sync(authenticate, self._env, token, request_id, address, limiter=limiter)
+    async def _authenticate(self, scope: Scope, token: str, session: str | None = None) -> Principal:
+        """The principal of a token, or of a browser's session; a refusal is noted."""
+        of_issuer = session is not None or authorization.is_of_issuer(token)
+        # An issuer may have to be asked first, for which nobody else waits.
+        limiter = scope["app"].state.issuer_threads if of_issuer else None
+        authenticate = authorization.authenticate if session is None else authenticate_session
+        given = session or token, scope["leatstream.request_id"], _address(scope)
+        try:
+            if session is not None:
+                browsers.require_own_page(self._env, scope)
+            return await to_thread.run_sync(authenticate, self._env, *given, limiter=limiter)
+        except AccessError as error:
+            await run_in_threadpool(self._note_sign_in, scope, error)
+            raise
 
     async def _pass(self, scope: Scope, headers: Headers, receive: Receive, send: Send) -> None:
         _keep_slashes(scope)
@@ -144,15 +162,17 @@ class Gate:
         if console.is_for_browsers(scope, headers):
             await RedirectResponse(console.HOME)(scope, receive, send)
             return
-        token = bearer(headers.get("authorization", ""))
+        session = None if "authorization" in headers else browsers.session_of(self._env, scope)
         if scope["path"].startswith(_DRIVERS):
+            token = bearer(headers.get("authorization", ""))
             # Drivers have tokens of their own, which the routes check again, at each look for work.
             caller = driver = scope["path"].removeprefix(_DRIVERS).partition("/")[0]
             limiter = scope["app"].state.driver_threads
             await to_thread.run_sync(authenticate_driver, self._env, driver, token, limiter=limiter)
             scope["leatstream.token"] = token
         else:
-            again = partial(self._authenticate, scope, token)
+            token = "" if session is not None else bearer(headers.get("authorization", ""))
+            again = partial(self._authenticate, scope, token, session)
             scope["leatstream.authenticate"] = again  # streams that outlive what the token may do
             principal = await again()
             scope["leatstream.principal"], caller = principal, principal.name
@@ -205,6 +225,11 @@ async def _drain(receive: Receive) -> None:
             if not message.get("more_body"):
                 break
     raise HTTPException(413)
+
+
+def _address(scope: Scope) -> str | None:
+    client = scope.get("client")
+    return client[0] if client else None
 
 
 def _request_id(headers: Headers) -> str:

@@ -201,6 +201,8 @@ OPERATIONS: dict[str, Needs] = {
     "put_membership": _MEMBERS,
     "delete_membership": _MEMBERS,
     "get_sign_in": _OPEN,
+    "get_session": _OPEN,
+    "end_session": _OPEN,
     "get_lineage": _LIST,
     "follow_events": _LIST,
     "get_vocabulary": _LIST,

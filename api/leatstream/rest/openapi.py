@@ -46,7 +46,7 @@ ABOUT: dict[str, Any] = {
     ],
 }
 _STREAMS = {"read_records": "One record a line.", "follow_events": "One change a line."}
-_OPEN = ("/healthz", "/readyz", "/problems/{code}", "/v1/sign-in")
+_OPEN = ("/healthz", "/readyz", "/problems/{code}", "/v1/sign-in", "/v1/session")
 _PROBLEM = {"$ref": "#/components/schemas/Problem"}
 # What may follow a PUT with the same names; published as OpenAPI links.
 _AFTER: dict[str, tuple[str, ...]] = {

@@ -14,7 +14,15 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 from starlette.routing import Match, Route
 
-from leatstream.errors import CatalogAway, Fault, InternalError, LeatstreamError, RequestError, sentence
+from leatstream.errors import (
+    AccessError,
+    CatalogAway,
+    Fault,
+    InternalError,
+    LeatstreamError,
+    RequestError,
+    sentence,
+)
 
 MEDIA_TYPE = "application/problem+json"
 _log = logging.getLogger("leatstream.rest")
@@ -191,6 +199,8 @@ def install(app: FastAPI, routes: Sequence[Any]) -> None:
 
     @app.exception_handler(LeatstreamError)
     async def on_error(request: Request, error: LeatstreamError) -> JSONResponse:
+        if isinstance(error, AccessError):
+            request.scope["leatstream.role"] = error.refused.role  # for the audit log
         return answer(error, request.url.path, request_id_of(request))
 
     @app.exception_handler(RequestValidationError)

@@ -148,6 +148,8 @@ def test_old_checkpoints_are_looked_for_at_once_and_then_rarely(monkeypatch: pyt
     monkeypatch.setattr(module, "sweep_checkpoints", lambda _env, mine: swept.append((len(passed), mine)))
     monkeypatch.setattr(module, "forget_old_events", lambda _env: forgotten.append(len(passed)))
     monkeypatch.setattr(module, "forget_old_changes", lambda _env: None)
+    monkeypatch.setattr(module, "forget_ended_sessions", lambda _env: None)
+    monkeypatch.setattr(module, "note_waiting_sign_ins", lambda _env: None)
     made._copy()
     assert swept == [(1, {"qry_1"}), (3, {"qry_1"})]
     assert forgotten == [1, 3]

@@ -17,7 +17,7 @@ from leatstream.rest.openapi import render_document
 from leatstream.rest.schemas import databases, entities, queries, relations, statements, stores
 
 ROOT = Path(__file__).parents[3]
-OPEN = {"get_health", "get_readiness", "get_problem_type", "get_sign_in"}
+OPEN = {"get_health", "get_readiness", "get_problem_type", "get_sign_in", "get_session", "end_session"}
 BODIES: list[type[BaseModel]] = [
     databases.DatabaseBody,
     databases.DatabaseCreation,

@@ -20,9 +20,9 @@ const COLUMNS: Column<AuditEvent>[] = [
     width: 150,
     cell: ({ principal, role }) => (
       <>
-        {principal}
+        {principal || "nobody"}
         <Text size="xs" c="dimmed">
-          as {role}
+          {role && `as ${role}`}
         </Text>
       </>
     ),
@@ -43,11 +43,14 @@ const COLUMNS: Column<AuditEvent>[] = [
   {
     head: "Outcome",
     width: 140,
-    cell: ({ outcome, code }) => (
+    cell: ({ outcome, code, detail, count }) => (
       <>
         <State state={outcome} />
         <Text size="xs" c="dimmed">
-          {code}
+          {code} {count && `${count} times`}
+        </Text>
+        <Text size="xs" c="dimmed">
+          {detail}
         </Text>
       </>
     ),

@@ -1,13 +1,13 @@
 import createClient, { type Middleware } from "openapi-fetch";
 import type { paths } from "../api";
 import { ApiError, errorOf, unreachable } from "./problem";
+import { callerHeaders, sessionWasRefused } from "./session";
 import { forgetToken, readToken } from "./token";
 
 const middleware: Middleware = {
   onRequest({ request }) {
-    const token = readToken();
-    if (token !== null && !request.headers.has("Authorization")) {
-      request.headers.set("Authorization", `Bearer ${token}`);
+    if (!request.headers.has("Authorization")) {
+      for (const [name, value] of Object.entries(callerHeaders())) request.headers.set(name, value);
     }
     return request;
   },
@@ -22,9 +22,11 @@ const middleware: Middleware = {
   },
 };
 
-/** Sign out when the server refuses the token of this tab, and not one that is being tried. */
+/** Sign out when the server refuses this tab's token or session, and not a token that is being tried. */
 export function noteRefusal(status: number, authorization: string | null): void {
-  if (status === 401 && authorization === `Bearer ${readToken()}`) forgetToken(true);
+  if (status !== 401) return;
+  if (authorization === null) sessionWasRefused();
+  else if (authorization === `Bearer ${readToken()}`) forgetToken(true);
 }
 
 /** Calls of the REST API, typed by openapi.yaml. Every failure is thrown as an ApiError. */

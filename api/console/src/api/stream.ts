@@ -2,17 +2,14 @@ import { useCallback, useEffect, useRef, useState } from "react";
 import { noteRefusal } from "./client";
 import { parseExact } from "./exact";
 import { ApiError, asApiError, errorOf, type FaultView } from "./problem";
-import { readToken } from "./token";
+import { callerHeaders } from "./session";
 
 /** The lines of a streamed answer (NDJSON), as they come. */
 export async function* readLines(path: string, signal: AbortSignal): AsyncGenerator<string> {
-  const authorization = `Bearer ${readToken()}`;
-  const response = await fetch(path, {
-    headers: { Authorization: authorization, Accept: "application/x-ndjson" },
-    signal,
-  });
+  const headers = callerHeaders();
+  const response = await fetch(path, { headers: { ...headers, Accept: "application/x-ndjson" }, signal });
   if (!response.ok || response.body === null) {
-    noteRefusal(response.status, authorization);
+    noteRefusal(response.status, headers.Authorization ?? null);
     throw await errorOf(response);
   }
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();

@@ -5,7 +5,9 @@ const KEY = "leatstream.token";
 const listeners = new Set<() => void>();
 let refused = false;
 
-function tellListeners(): void {
+/** Say that the caller is another one now; `wasRefused` as of `forgetToken`. */
+export function tellListeners(wasRefused = false): void {
+  refused = wasRefused;
   for (const listener of listeners) listener();
 }
 
@@ -16,7 +18,6 @@ export function readToken(): string | null {
 
 /** Keep a token that the server has accepted. */
 export function keepToken(token: string): void {
-  refused = false;
   sessionStorage.setItem(KEY, token);
   tellListeners();
 }
@@ -24,9 +25,8 @@ export function keepToken(token: string): void {
 /** Forget the token; `wasRefused` says that the server did not accept it any more. */
 export function forgetToken(wasRefused = false): void {
   if (readToken() === null) return;
-  refused = wasRefused;
   sessionStorage.removeItem(KEY);
-  tellListeners();
+  tellListeners(wasRefused);
 }
 
 /** Whether the last token was forgotten because the server refused it. */

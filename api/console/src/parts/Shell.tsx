@@ -32,7 +32,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Link, Outlet, useLocation } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { api, dataOf } from "../api/client";
-import { forgetToken } from "../api/token";
+import { signOut } from "../api/session";
 import { Live } from "../events/Live";
 import { useFeed } from "../events/useFeed";
 import { Boundary } from "./Boundary";
@@ -96,7 +96,7 @@ export function Shell(): ReactNode {
             <Live />
             <SchemeButton />
             <Tooltip label="Sign out">
-              <ActionIcon variant="subtle" color="gray" onClick={() => forgetToken()} aria-label="Sign out">
+              <ActionIcon variant="subtle" color="gray" onClick={() => void signOut()} aria-label="Sign out">
                 <IconLogout size={18} aria-hidden />
               </ActionIcon>
             </Tooltip>

@@ -1,5 +1,6 @@
 import "./reference.css";
 import OpenApiExplorer from "openapi-explorer";
+import { isSignedIn, MARK } from "../api/session";
 import { readToken } from "../api/token";
 import { followScheme } from "./colours";
 
@@ -29,10 +30,12 @@ function element<K extends keyof HTMLElementTagNameMap>(
   return made;
 }
 
-function overview({ info }: Contract, signedIn: boolean): HTMLElement {
-  const token = signedIn
-    ? "Requests carry the token of this tab's console."
-    : "Requests need a token: set one under Authentication, or sign in to the console in this tab first.";
+function overview({ info }: Contract, caller: "token" | "session" | "nobody"): HTMLElement {
+  const token = {
+    token: "Requests carry the token of this tab's console.",
+    session: "Requests are sent as the account that is signed in to the console.",
+    nobody: "Requests need a token: set one under Authentication, or sign in to the console in this tab first.",
+  }[caller];
   const title = element("h1", { textContent: `${info.title} API ${info.version}` });
   return element("div", { slot: "overview" }, title, element("p", { textContent: token }));
 }
@@ -47,10 +50,14 @@ async function show(): Promise<void> {
   // The package accepts a token from the address of a page that a sign-in leads back to; no sign-in leads here.
   if (/\bstate=/.test(location.search + location.hash)) history.replaceState(null, "", location.pathname);
   const token = readToken();
+  const caller = token !== null ? "token" : (await isSignedIn()) ? "session" : "nobody";
   const contract = await readContract();
   const explorer = new OpenApiExplorer();
   explorer.setAttribute("hide-server-selection", "");
-  explorer.append(places(), overview(contract, token !== null));
+  explorer.append(places(), overview(contract, caller));
+  explorer.addEventListener("request", (event) => {
+    (event as CustomEvent<{ request: { headers: Headers } }>).detail.request.headers.set(MARK, "1");
+  });
   followScheme(explorer);
   document.body.append(explorer);
   await explorer.loadSpec(contract);

@@ -12,7 +12,7 @@ from strawberry.schema.exceptions import CannotGetOperationTypeError, InvalidOpe
 from strawberry.types.execution import StreamExecutionResult
 from strawberry.types.graphql import OperationType
 
-from leatstream.errors import LeatstreamError, RequestError
+from leatstream.errors import AccessError, LeatstreamError, RequestError
 from leatstream.rest import problem
 from leatstream.rest.graphql.request import Request
 from leatstream.rest.streams import EVENTS
@@ -53,8 +53,9 @@ def _shown(error: GraphQLError, request: Request) -> Iterator[GraphQLError]:
         return
     known: LeatstreamError
     known = cause if isinstance(cause, LeatstreamError) else problem.for_caller(cause, "/graphql", request.id)
-    if known.code == "permission-denied":
-        request.refusals.append("/graphql/" + "/".join(map(str, error.path or ())))
+    if isinstance(known, AccessError) and known.code == "permission-denied":
+        place = "/graphql/" + "/".join(map(str, error.path or ()))
+        request.refusals.append((place, known.refused.role))
     for fault in known.faults:
         body = problem.fault_json(fault)
         detail = body.pop("detail")

@@ -34,7 +34,7 @@ class Request:
         transport: ``post``, or ``stream`` for subscriptions.
         deadline: by ``time.monotonic``; no resolver starts after it.
         nodes: objects and calls of services so far.
-        refusals: places in the document whose access was denied, for the audit log.
+        refusals: places in the document whose access was denied, and the role in use, for the audit log.
         connection_params: payload of ``connection_init`` of a WebSocket.
     """
 
@@ -43,7 +43,7 @@ class Request:
     transport: str = "post"
     deadline: float = field(default_factory=lambda: time.monotonic() + SECONDS)
     nodes: int = 0
-    refusals: list[str] = field(default_factory=list)
+    refusals: list[tuple[str, str]] = field(default_factory=list)
     connection_params: dict[str, Any] | None = None
     _queries: Sequence[Query] | None = None
 

@@ -27,7 +27,7 @@ from leatstream.rest.graphql.answers import encode, encode_message
 from leatstream.rest.graphql.errors import shown
 from leatstream.rest.graphql.request import Request
 from leatstream.rest.graphql.schema import make_schema
-from leatstream.services.nouns.audit import note_refusal
+from leatstream.services.nouns.audit import in_use, note_refusal
 
 if TYPE_CHECKING:
     from leatstream.rest.graphql.routes import GraphqlBody
@@ -58,8 +58,8 @@ def execute(request: Request, body: GraphqlBody, strict: bool) -> Response:
     except (CannotGetOperationTypeError, InvalidOperationTypeError) as error:
         data, found = None, [GraphQLError(str(error), original_error=error)]
     errors = shown(found, request)
-    for place in request.refusals:
-        note_refusal(request.env, request.principal, "POST", place, "permission-denied")
+    for place, role in request.refusals:
+        note_refusal(request.env, in_use(request.principal, role), "POST", place, "permission-denied")
     status = 400 if strict and data is None else 200
     media_type = OF_THE_SPECIFICATION if strict else "application/json"
     return Response(encode(data, errors), status, media_type=media_type)

@@ -14,7 +14,7 @@ from anyio import to_thread
 from leatstream.errors import AccessError
 from leatstream.rest.graphql.request import Request
 from leatstream.rest.loads import UNDERWAY, Underway, stream_threads
-from leatstream.services.nouns.audit import note_refusal
+from leatstream.services.nouns.audit import in_use, note_refusal
 
 T = TypeVar("T")
 _END = object()
@@ -36,7 +36,8 @@ async def opened(request: Request) -> AsyncIterator[None]:
             yield
         except AccessError as error:
             if error.code == "permission-denied":
-                note = partial(note_refusal, request.env, request.principal, "POST", "/graphql", error.code)
+                who = in_use(request.principal, error.refused.role)
+                note = partial(note_refusal, request.env, who, "POST", "/graphql", error.code)
                 await to_thread.run_sync(note)
             raise
 

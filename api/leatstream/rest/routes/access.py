@@ -7,7 +7,7 @@ from typing import Annotated
 
 from fastapi import Query, Response
 
-from leatstream.errors import CatalogError, RequestError, not_found
+from leatstream.errors import RequestError, no_provider, not_found
 from leatstream.model.access import ORGANIZATION, AccountKind
 from leatstream.rest import etag
 from leatstream.rest.answers import DELETING, LISTING, READING, WRITING, problems
@@ -258,11 +258,7 @@ def get_sign_in(env: Env) -> SignInView:
     """Show the identity provider that people sign in with. Needs no token."""
     found = env.identities.for_people()
     if found is None:
-        raise CatalogError(
-            "not-found",
-            "This server has no identity provider for people.",
-            hint="Give one issuer in LEATSTREAM_OIDC a client_id, or use an API token.",
-        )
+        raise no_provider()
     return SignInView.from_domain(found)
 
 

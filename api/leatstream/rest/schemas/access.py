@@ -225,16 +225,20 @@ class AuditEventView(View):
 
     number: int = Field(description="Place in the log, from 1.")
     at: datetime = Field(description="When.")
-    principal: str = Field(description="Name of the account.")
-    role: str = Field(description="Role that it acted in.")
+    principal: str = Field(description="Name of the account; empty if nobody was signed in.")
+    role: str = Field(description="Role that it acted in; empty if nobody was signed in.")
     operation: str = Field(description="create, update, delete, rotate; of a refused request its method.")
-    kind: str = Field(description="Kind of the object; request for one that was refused.")
+    kind: str = Field(
+        description="Kind of the object; of a refused request `request`, of a refused sign-in `sign_in`."
+    )
     name: str = Field(description="Name of the object, or the path.")
     outcome: str = Field(description="allowed or denied.")
     token: str | None = Field(None, description="Id of the token.")
     request: str | None = Field(None, description="Id of the request.")
     address: str | None = Field(None, description="Address of the client.")
     code: str | None = Field(None, description="Code of the refusal.")
+    detail: str | None = Field(None, description="Why a sign-in was refused.")
+    count: int | None = Field(None, description="How many refused sign-ins the event stands for; null = one.")
     hash: str = Field(description="SHA-256 over the hash of the event before and this one.")
 
     @classmethod

@@ -252,3 +252,11 @@ class SignInView(View):
             audience=found.audience,
             scopes=list(found.scopes),
         )
+
+
+class SessionView(View):
+    """How a browser is signed in to the console, and where people can do that."""
+
+    issuer: str | None = Field(None, description="Identity provider of the console; null if there is none.")
+    account: str | None = Field(None, description="Who is signed in; null if nobody is.")
+    role: str | None = Field(None, description="Role that the session acts in.")

@@ -30,6 +30,7 @@ from leatstream.ports import (
 )
 from leatstream.services.environment.outside_secrets import OutsideSecrets
 from leatstream.services.environment.own_tokens import OwnTokens
+from leatstream.services.environment.refused_sign_ins import RefusedSignIns
 from leatstream.services.environment.rights import Rights, built_in_rights
 from leatstream.services.environment.selections import Selections
 from leatstream.services.environment.signal import Signal
@@ -159,6 +160,8 @@ class RuntimeSettings:
         max_restarts: restarts in a row before a query is given up as failed.
         default_store: store taken when neither statement nor context names one.
         error_excerpts: whether errors may show short pieces of a record's values.
+        public_url: of the server, as browsers reach it; empty = as their requests say.
+        session_seconds: how long a browser stays signed in by an identity provider.
     """
 
     checkpoint_root: str
@@ -182,6 +185,8 @@ class RuntimeSettings:
     revoked_grace: float = 60.0
     default_store: str | None = None
     error_excerpts: bool = True
+    public_url: str = ""
+    session_seconds: float = 43_200.0
 
 
 STILL_SECONDS = 120.0
@@ -236,6 +241,7 @@ class Environment:
         outside: values of secret stores outside the catalog.
         awaited_copies: ids of new queries that wait for a copy of the checkpoint that they begin with.
         turns: of those who plan; staged environments share them.
+        refused_sign_ins: those of the last minute, for the audit log.
         who: the principal of the request, where it is one.
         staged: whether changes wait for a commit of all, so that nothing outside the catalog may follow yet.
     """
@@ -262,6 +268,7 @@ class Environment:
     passes: Passes = field(default_factory=Passes)
     rights_looks: RightsLooks = field(default_factory=RightsLooks)
     turns: Turns = field(default_factory=Turns)
+    refused_sign_ins: RefusedSignIns = field(default_factory=RefusedSignIns)
     staged: bool = False
     who: Principal | None = None
 

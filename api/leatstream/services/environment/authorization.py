@@ -7,9 +7,9 @@ import hmac
 import secrets
 import zlib
 from contextlib import suppress
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
-from leatstream.errors import AccessError, CatalogAway, CatalogBusy, CatalogFull
+from leatstream.errors import AccessError, CatalogAway, CatalogBusy, CatalogFull, Refused
 from leatstream.model.access import (
     BUILT_IN,
     ORGANIZATION,
@@ -31,6 +31,7 @@ OPERATE = "operate"
 _PREFIX = "leat"
 ADMINISTRATOR = "admin"  # of the token that the first start makes
 _NOTE_USE = timedelta(hours=1)
+_EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
 # The rights of roles, by the version of all roles that they were read at: thousands of grants take long.
 _KNOWN: dict[tuple[str, Scope], tuple[tuple[object, ...], Rights]] = {}
 _MOST_KNOWN = 1000
@@ -147,19 +148,33 @@ def authenticate(
     """
     if is_of_issuer(token):
         return _of_issuer(env, token, request, address)
-    row, found = None, None
+    row, found, refused = None, None, Refused(reason="The token is mistyped, or none of this server.")
     if token.isascii() and well_formed(token):
         with env.open_unit(write=False) as unit:
             row = unit.find_token(hash_token(token))
             found = principal_of(unit, row, request, address) if row is not None else None
+            refused = _why(unit, token) if found is None else refused
     if row is None or found is None:
-        raise AccessError(
+        error = AccessError(
             "unauthenticated",
             "The bearer token is missing, mistyped or no longer valid.",
             hint="Send 'Authorization: Bearer leat_…'; `leat dev` prints where its token is.",
         )
+        error.refused = refused
+        raise error
     _note_use(env, row)
     return found
+
+
+def _why(unit: UnitOfWork, token: str) -> Refused:
+    """What the audit log has of a token that is not accepted. Its id is no secret."""
+    token_id = token.split("_")[1]
+    row = unit.tokens.find(hash_token(token), _EARLIEST)
+    if row is None:
+        return Refused(token=token_id, reason="The token was revoked, or is none of this server.")
+    live = unit.find_token(row.hash) is not None
+    reason = "The token's account is disabled or was deleted." if live else "The token has expired."
+    return Refused(row.principal, row.role, row.id, reason)
 
 
 def _of_issuer(env: Environment, token: str, request: str | None, address: str | None) -> Principal:
@@ -169,11 +184,13 @@ def _of_issuer(env: Environment, token: str, request: str | None, address: str |
             # ``put_account`` gives no such name; a catalog from elsewhere may hold one.
             raise AccessError("permission-denied", f"A local account has the name {found.name}.")
         if found.role not in BUILT_IN and unit.roles.find(found.role) is None:
-            raise AccessError(
+            error = AccessError(
                 "permission-denied",
                 f"Role {quote(found.role)}, which the token's claims give, does not exist.",
                 hint=f"Run CREATE ROLE {quote(found.role)}, or change the rule in LEATSTREAM_OIDC.",
             )
+            error.refused = Refused(found.name, found.role, found.token)
+            raise error
         rights = rights_in(unit, found.role, found.scope)
     return Principal(found.name, found.role, rights, found.token, request, address, bound=True)
 
@@ -199,11 +216,13 @@ def principal_of(
     if account is None or account.disabled:
         return None
     if row.role not in account.roles:
-        raise AccessError(
+        error = AccessError(
             "permission-denied",
             f"{quote(account.name)} no longer has role {quote(row.role)}, for which the token was made.",
             hint=f"Make a new token, or: GRANT ROLE {quote(row.role)} TO …",
         )
+        error.refused = Refused(account.name, row.role, row.id)
+        raise error
     rights = rights_in(unit, row.role, Scope(row.scope))
     return Principal(row.principal, row.role, rights, row.id, request, address, bound=True)
 

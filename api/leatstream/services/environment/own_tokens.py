@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from leatstream.errors import AccessError
-from leatstream.ports import Identity, SignIn
+from leatstream.errors import AccessError, no_provider
+from leatstream.ports import Identity, PeoplesProvider, SignIn
 
 
 class OwnTokens:
@@ -20,3 +20,7 @@ class OwnTokens:
     def for_people(self) -> SignIn | None:
         """There is none."""
         return None
+
+    def provider(self) -> PeoplesProvider:
+        """There is none."""
+        raise no_provider()

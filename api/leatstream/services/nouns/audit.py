@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
 
-from leatstream.errors import RequestError
+from leatstream.errors import AccessError, LeatstreamError, RequestError
 from leatstream.model.access import AuditEvent, Privilege
 from leatstream.services.environment import Environment, Page, Principal
 from leatstream.services.environment.audit import event_of
@@ -52,17 +55,60 @@ def forget_old_events(env: Environment) -> None:
             unit.commit()
 
 
+def in_use(principal: Principal, role: str) -> Principal:
+    """The principal of a refusal, in the role that was in use.
+
+    Args:
+        principal: as it signed in.
+        role: in use; empty = the one that it signed in with.
+    """
+    return replace(principal, role=role) if role else principal
+
+
+def note_refused_sign_in(
+    env: Environment, who: Principal, method: str, path: str, error: LeatstreamError
+) -> None:
+    """Write a refused sign-in to the log; many for one reason and from one address share an event.
+
+    Args:
+        env: the environment.
+        who: request and address; the rest is unknown, or stands in the error.
+        method: of the request.
+        path: of the request.
+        error: why.
+    """
+    refused = error.refused if isinstance(error, AccessError) else AccessError.refused
+    who = replace(who, name=refused.account, role=refused.role, token=refused.token)
+    reason = (refused.reason or error.detail)[:300]
+    event = event_of(
+        who, method.lower(), "sign_in", path[:500], outcome="denied", code=error.code, detail=reason
+    )
+    _write(env, env.refused_sign_ins.take(event, time.monotonic()))
+
+
+def note_waiting_sign_ins(env: Environment) -> None:
+    """Write what was counted of refused sign-ins; the server calls it from time to time."""
+    _write(env, env.refused_sign_ins.waiting(time.monotonic()))
+
+
+def _write(env: Environment, events: Sequence[AuditEvent]) -> None:
+    if not events:
+        return
+    with env.open_unit() as unit:
+        for event in events:
+            unit.audit.add(event)
+        unit.commit()
+
+
 def note_refusal(env: Environment, principal: Principal, method: str, path: str, code: str) -> None:
     """Write a refused request to the log.
 
     Args:
         env: the environment.
-        principal: who asked.
+        principal: who asked, in the role in use.
         method: of the request.
         path: of the request.
         code: of the error.
     """
-    with env.open_unit() as unit:
-        event = event_of(principal, method.lower(), "request", path[:500], outcome="denied", code=code)
-        unit.audit.add(event)
-        unit.commit()
+    event = event_of(principal, method.lower(), "request", path[:500], outcome="denied", code=code)
+    _write(env, [event])

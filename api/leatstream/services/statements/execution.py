@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from leatstream.errors import Faults, LeatstreamError
+from leatstream.errors import AccessError, Faults, LeatstreamError
 from leatstream.model.names import quote
 from leatstream.model.objects import DesiredState, RelationKind
 from leatstream.services.environment import Context, Environment, Principal
@@ -111,6 +111,8 @@ def _run_all(run: Run, statements: list[ast.Statement]) -> None:
         try:
             run.keep(HANDLERS[type(statement)](run, statement))
         except LeatstreamError as error:
+            if isinstance(error, AccessError):
+                error.refused = replace(error.refused, role=run.principal.role)  # the one in use
             error.at(statement.position)
             error.extra["results"] = [r.as_json() for r in run.results]
             raise

@@ -1,14 +1,18 @@
-"""What ``leat login`` asks of an identity provider: device codes, codes with PKCE, refreshed tokens."""
+"""What is asked of the identity provider of people: device codes, codes with PKCE, refreshed tokens.
+
+``leat login`` asks it from a person's machine, the server does for browsers that use the console.
+"""
 
 from __future__ import annotations
 
 import base64
 import hashlib
+import hmac
 import json
 import secrets
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
@@ -17,6 +21,7 @@ import httpx2
 from leatstream.errors import AccessError, IdentityError
 from leatstream.identity.fetching import SECONDS, Unfetchable, fetch_object, reach
 from leatstream.identity.settings import is_safe_url
+from leatstream.ports import Tokens, Visit
 
 _DEVICE = "urn:ietf:params:oauth:grant-type:device_code"
 _TIMEOUT = 30.0
@@ -24,32 +29,15 @@ _INTERVAL, _SLOWER = 5.0, 5.0  # seconds, of RFC 8628
 _sleep = time.sleep
 
 
-@dataclass(frozen=True, slots=True)
-class Tokens:
-    """What a sign-in gives.
-
-    Attributes:
-        bearer: the token that the server accepts.
-        expires_at: when it ends, seconds since 1970.
-        refresh: gets the next one; None if the provider gives none.
-    """
-
-    bearer: str
-    expires_at: float
-    refresh: str | None
-
-    def __repr__(self) -> str:
-        return f"Tokens(expires_at={self.expires_at})"
-
-
 class Provider:
     """The identity provider that a server names."""
 
-    def __init__(self, sign_in: Mapping[str, Any]) -> None:
+    def __init__(self, sign_in: Mapping[str, Any], ca_file: Path | None = None) -> None:
         """Read the provider's discovery document.
 
         Args:
             sign_in: answer of ``GET /v1/sign-in``.
+            ca_file: authority to trust; None = the machine's.
 
         Raises:
             IdentityError: issuer-unreachable.
@@ -57,12 +45,12 @@ class Provider:
         """
         self.issuer, self.client_id = str(sign_in["issuer"]), str(sign_in["client_id"])
         self.audience = str(sign_in["audience"])
-        self._scopes = " ".join(sign_in["scopes"])
+        self._scopes, self._ca_file = " ".join(sign_in["scopes"]), ca_file
         if not is_safe_url(self.issuer):
             raise _failed(f"The server names {self.issuer} as its issuer, which is no URL with https.")
         url = f"{self.issuer.rstrip('/')}/.well-known/openid-configuration"
         try:
-            self._document = fetch_object(url, time.monotonic() + SECONDS, None)
+            self._document = fetch_object(url, time.monotonic() + SECONDS, ca_file)
         except Unfetchable as error:
             raise IdentityError("issuer-unreachable", f"{error}.") from error
         if self._document.get("issuer") != self.issuer:
@@ -79,7 +67,7 @@ class Provider:
             IdentityError: issuer-unreachable.
         """
         url = self._endpoint("device_authorization_endpoint", "codes for devices")
-        begun = _post(url, {"client_id": self.client_id, "scope": self._scopes})
+        begun = self._post(url, {"client_id": self.client_id, "scope": self._scopes})
         if "error" in begun:
             raise _refusal(begun)
         address, code = begun.get("verification_uri"), begun.get("user_code")
@@ -107,8 +95,20 @@ class Provider:
             AccessError: unauthenticated, the sign-in failed.
             IdentityError: issuer-unreachable.
         """
+        begun = self.begin(redirect_uri)
+        return self.finish(begun, visit(begun.address, begun.state))
+
+    def begin(self, redirect_uri: str) -> Visit:
+        """What a browser is sent to the provider with.
+
+        Args:
+            redirect_uri: where it is sent at the end.
+
+        Raises:
+            AccessError: unauthenticated, the provider offers no such sign-in.
+        """
         url = self._endpoint("authorization_endpoint", "sign-in with a browser")
-        verifier, state = secrets.token_urlsafe(48), secrets.token_urlsafe(24)
+        verifier, state, nonce = (secrets.token_urlsafe(size) for size in (48, 24, 24))
         digest = hashlib.sha256(verifier.encode()).digest()
         asked = {
             "response_type": "code",
@@ -116,12 +116,32 @@ class Provider:
             "redirect_uri": redirect_uri,
             "scope": self._scopes,
             "state": state,
+            "nonce": nonce,
             "code_challenge": base64.urlsafe_b64encode(digest).decode().rstrip("="),
             "code_challenge_method": "S256",
         }
-        code = visit(f"{url}{'&' if '?' in url else '?'}{urlencode(asked)}", state)
-        form = {"code": code, "redirect_uri": redirect_uri, "code_verifier": verifier}
-        return self._tokens(self._ask({"grant_type": "authorization_code", **form}))
+        address = f"{url}{'&' if '?' in url else '?'}{urlencode(asked)}"
+        return Visit(address, redirect_uri, state, nonce, verifier)
+
+    def finish(self, visit: Visit, code: str) -> Tokens:
+        """Exchange the code that the browser came back with.
+
+        Args:
+            visit: from ``begin``.
+            code: of the redirect, whose state must have been compared.
+
+        Raises:
+            AccessError: unauthenticated, the sign-in failed.
+            IdentityError: issuer-unreachable.
+        """
+        form = {"code": code, "redirect_uri": visit.redirect_uri, "code_verifier": visit.verifier}
+        answer = self._ask({"grant_type": "authorization_code", **form})
+        tokens = self._tokens(answer)
+        if "id_token" in answer:
+            nonce = str(_claims(answer["id_token"]).get("nonce"))
+            if not hmac.compare_digest(nonce.encode(), visit.nonce.encode()):
+                raise _failed("The ID token is of another sign-in.")
+        return tokens
 
     def refreshed(self, refresh_token: str) -> Tokens:
         """The next token.
@@ -142,7 +162,7 @@ class Provider:
         if self._document.get("revocation_endpoint"):
             url = self._endpoint("revocation_endpoint", "")
             form = {"token": refresh_token, "token_type_hint": "refresh_token", "client_id": self.client_id}
-            _post(url, form)
+            self._post(url, form)
 
     def _endpoint(self, name: str, what: str) -> str:
         found = self._document.get(name)
@@ -154,7 +174,26 @@ class Provider:
         return found
 
     def _ask(self, form: Mapping[str, str]) -> dict[str, Any]:
-        return _post(self._endpoint("token_endpoint", "tokens"), {**form, "client_id": self.client_id})
+        return self._post(self._endpoint("token_endpoint", "tokens"), {**form, "client_id": self.client_id})
+
+    def _post(self, url: str, form: Mapping[str, str]) -> dict[str, Any]:
+        """The JSON answer to a form; refusals are answers too."""
+        headers = {"Accept": "application/json"}
+        try:
+            with httpx2.Client(
+                timeout=_TIMEOUT, follow_redirects=False, **reach(url, self._ca_file)
+            ) as client:
+                answer = client.post(url, data=dict(form), headers=headers)
+        except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+            reason = str(error) or type(error).__name__
+            raise IdentityError("issuer-unreachable", f"{url} does not answer: {reason}.") from error
+        try:
+            found = answer.json() if answer.content else {}
+        except ValueError:
+            found = None
+        if answer.status_code >= 500 or not isinstance(found, dict):
+            raise IdentityError("issuer-unreachable", f"{url} answered with status {answer.status_code}.")
+        return found if answer.status_code < 400 or "error" in found else {"error": answer.reason_phrase}
 
     def _tokens(self, answer: Mapping[str, Any]) -> Tokens:
         """The token for the server: the access token, or the ID token if only that has the audience."""
@@ -175,24 +214,6 @@ class Provider:
             f"Issuer {self.issuer} gave no token for the audience {self.audience}.",
             "The administrator can correct audience, client_id or scopes in LEATSTREAM_OIDC.",
         )
-
-
-def _post(url: str, form: Mapping[str, str]) -> dict[str, Any]:
-    """The JSON answer to a form; refusals are answers too."""
-    headers = {"Accept": "application/json"}
-    try:
-        with httpx2.Client(timeout=_TIMEOUT, follow_redirects=False, **reach(url)) as client:
-            answer = client.post(url, data=dict(form), headers=headers)
-    except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-        reason = str(error) or type(error).__name__
-        raise IdentityError("issuer-unreachable", f"{url} does not answer: {reason}.") from error
-    try:
-        found = answer.json() if answer.content else {}
-    except ValueError:
-        found = None
-    if answer.status_code >= 500 or not isinstance(found, dict):
-        raise IdentityError("issuer-unreachable", f"{url} answered with status {answer.status_code}.")
-    return found if answer.status_code < 400 or "error" in found else {"error": answer.reason_phrase}
 
 
 def _claims(token: object) -> dict[str, Any]:

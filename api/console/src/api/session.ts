@@ -1,0 +1,58 @@
+import { forgetToken, readToken, tellListeners } from "./token";
+
+// Says that a page of this server sends the request; pages elsewhere cannot send it.
+export const MARK = "X-Leatstream-Console";
+const PATH = "/v1/session";
+const HEADERS = { [MARK]: "1" };
+export type Session = { issuer: string | null; account: string | null };
+
+let asked: Promise<Session> | null = null;
+let account: string | null = null;
+
+/** The session that an identity provider gave this browser, and where it can get one; asked for once. */
+export function findSession(): Promise<Session> {
+  asked ??= askForSession();
+  return asked;
+}
+
+async function askForSession(): Promise<Session> {
+  // Not by the typed client: the command line has no cookies, so no command of leat does this.
+  const answer = await fetch(PATH, { headers: HEADERS }).catch(() => null);
+  const found = (answer?.ok ? await answer.json() : {}) as Partial<Session>;
+  if (!answer?.ok) asked = null;
+  account = found.account ?? null;
+  return { issuer: found.issuer ?? null, account };
+}
+
+/** Whether requests of this tab have a token, or the cookie of a session. */
+export async function isSignedIn(): Promise<boolean> {
+  return readToken() !== null || (await findSession()).account !== null;
+}
+
+/** Whether this tab was signed in when it last asked. */
+export function wasSignedIn(): boolean {
+  return readToken() !== null || account !== null;
+}
+
+/** The headers by which the server knows the caller. */
+export function callerHeaders(): Record<string, string> {
+  const token = readToken();
+  return token === null ? HEADERS : { Authorization: `Bearer ${token}` };
+}
+
+/** Note that the server no longer accepts the session. */
+export function sessionWasRefused(): void {
+  if (account === null) return;
+  account = null;
+  asked = null;
+  tellListeners(true);
+}
+
+/** Forget the token, and end the session on the server. */
+export async function signOut(): Promise<void> {
+  await fetch(PATH, { method: "DELETE", headers: HEADERS }).catch(() => null);
+  account = null;
+  asked = null;
+  if (readToken() === null) tellListeners();
+  else forgetToken();
+}
