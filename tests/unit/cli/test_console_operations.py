@@ -64,7 +64,6 @@ COMMANDS = {
     "DELETE /v1/roles/{role}/grants/{privilege}/{on}": "role revoke r select relation:d.s.r",
     "PUT /v1/roles/{role}/members/{member_kind}/{member}": "role add-member r user:ann@example.com",
     "DELETE /v1/roles/{role}/members/{member_kind}/{member}": "role remove-member r role:b",
-    "GET /v1/schema-registries": "schema-registry list",
     "GET /v1/secrets": "secret list",
     "GET /v1/secrets/{secret}": "secret get s",
     "DELETE /v1/secrets/{secret}": "secret delete s",
