@@ -1,1 +1,0 @@
-import{nt as e}from"./client-DDB9asRm.js";import{rt as t,t as n}from"./link-BgF6T8-y.js";var r=t();function i({root:t}){return(0,r.jsx)(e,{component:n,to:`/lineage`,search:{root:t},size:`xs`,variant:`default`,children:`Lineage`})}export{i as t};

@@ -1,1 +1,0 @@
-import{$ as e,q as t,rt as n}from"./link-BgF6T8-y.js";import{d as r}from"./index-YhMfM3kr.js";var i=n(),a=t(t=>{let n=e([`Input`,`InputWrapper`,`TextInput`],null,t);return(0,i.jsx)(r,{component:`input`,...n,__staticSelector:`TextInput`})});a.classes=r.classes,a.displayName=`@mantine/core/TextInput`;export{a as t};
