@@ -25,7 +25,7 @@ _DONE = (
     "api/leatstream/connectors/base",
 )
 # Functions elsewhere that still have none. Lower it when you add some; never raise it.
-_BUDGET = 332
+_BUDGET = 221
 _LEAST = 3
 
 
@@ -58,5 +58,7 @@ def _bare(path: Path) -> Iterator[str]:
             given += [a.arg for a in (node.args.vararg, node.args.kwarg) if a is not None]
             # A command of the command line describes its parameters in its help.
             described = "Args:" in (ast.get_docstring(node) or "") or given[:1] == ["context"]
+            # A route does so in the contract.
+            described |= any(ast.unparse(one).startswith("router.") for one in node.decorator_list)
             if len([name for name in given if name not in ("self", "cls")]) >= _LEAST and not described:
                 yield f"{path.relative_to(_ROOT)}:{node.lineno} {node.name}"

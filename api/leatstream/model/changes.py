@@ -48,7 +48,7 @@ class Change:
         id: opaque; later changes have greater ones.
         kind: one of ``CHANGE_KINDS``.
         key: of the object in the catalog: its exact name.
-        object_id: tells it from others that have or had its name.
+        object_id: differs from that of others that have or had its name.
         owner: the role that owned it after the change; of a deleted one, before.
         generation: after the change; of a deleted one, the last.
         state: after the change, of what has one.

@@ -70,7 +70,7 @@ async def follow_changes(
         changed: woken at changes.
         authenticate: the reader with its rights of now; raises when its token is not accepted any more.
         media_type: NDJSON or server-sent events.
-        follow: whether it goes on when there is nothing new.
+        follow: whether it waits when there is nothing new.
     """
     write = _Writer(media_type)
     try:
@@ -94,7 +94,7 @@ async def _news(
     follow: bool,
 ) -> AsyncIterator[bytes]:
     now = anyio.current_time
-    end, told, known = now() + LONGEST, now(), now()
+    end, sent, known = now() + LONGEST, now(), now()
     while True:
         # Read the counter before the feed: a change in between then wakes the wait at once.
         seen, more = changed.value, False
@@ -103,7 +103,7 @@ async def _news(
                 who, known = await authenticate(), now()
                 look = await _in_thread(lambda: feed.look(who))  # noqa: B023 - awaited here
                 for part in _parts(write, feed, look):
-                    told = now()
+                    sent = now()
                     yield part
                 more = look.more
         except (CatalogAway, CatalogBusy):  # it will come back, and the reader need not notice
@@ -112,8 +112,8 @@ async def _news(
             continue
         if not follow or now() >= end or changed.over:
             return
-        if now() >= told + _IDLE:
-            told = now()
+        if now() >= sent + _IDLE:
+            sent = now()
             yield write.position(feed.position)
         await changed.wait_async(seen, _LOOK_AGAIN)
         await anyio.sleep(0 if changed.over else _PAUSE)

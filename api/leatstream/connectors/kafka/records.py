@@ -125,7 +125,13 @@ def _consumer(admin: KafkaAdmin, topic: str, from_beginning: bool) -> Consumer:
 
 
 def is_end(admin: KafkaAdmin, topic: str, error: KafkaError) -> bool:
-    """Whether this is the note that a partition's end is reached; raises for what reading cannot get over."""
+    """Whether this is the note that a partition's end is reached; raises for what reading cannot get over.
+
+    Args:
+        admin: of the store.
+        topic: that is read.
+        error: of the consumer.
+    """
     name = error.name()
     if name in ("UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_PARTITION", "_UNKNOWN_TOPIC"):
         raise _gone(admin, topic)
