@@ -102,6 +102,8 @@ class Tenant:
             "on": "organization",
             "statement": f"{c}_1",
             "code": "not-found",
+            "subject": f"{c}-value",
+            "version": "1",
         }
 
 

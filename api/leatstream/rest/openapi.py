@@ -46,6 +46,11 @@ ABOUT: dict[str, Any] = {
     ],
 }
 _STREAMS = {"read_records": "One record a line.", "follow_events": "One change a line."}
+_EVENT = {
+    "type": "object",
+    "description": "A server-sent event; its `data` is a JSON document.",
+    "properties": {name: {"type": "string"} for name in ("id", "event", "data")},
+}
 _OPEN = ("/healthz", "/readyz", "/problems/{code}", "/v1/sign-in", "/v1/session")
 _PROBLEM = {"$ref": "#/components/schemas/Problem"}
 # What may follow a PUT with the same names; published as OpenAPI links.
@@ -146,7 +151,7 @@ def _mend_operation(path: str, operation: dict[str, Any]) -> None:
         line = {"type": "string", "description": _STREAMS[operation["operationId"]]}
         responses["200"]["content"] = {
             NDJSON: {"schema": line, "x-item-schema": schema},
-            EVENTS: {"schema": line},
+            EVENTS: {"schema": _EVENT},
         }
     if operation["operationId"] == "get_metrics":
         responses["200"]["content"] = {"text/plain": {"schema": {"type": "string"}}}
