@@ -7,15 +7,14 @@ import { api, dataOf } from "../api/client";
 import { curl, pathOf, shell } from "../api/code";
 import { quoted } from "../api/names";
 import type { Schemas } from "../api/problem";
-import { runSql, sqlForms } from "../api/statements";
-import { AsCode } from "../parts/AsCode";
+import { ExportedCode } from "../parts/AsCode";
 import { Confirm } from "../parts/Confirm";
 import { NameLinks } from "../parts/Names";
 import { Facts, Page, Section } from "../parts/Page";
 import { Problem } from "../parts/Problem";
 import { Waiting } from "../parts/Rows";
 import { localTime } from "../parts/time";
-import { queriesOf, secretForms, usesOf } from "../secrets/code";
+import { applyForms, queriesOf, usesOf } from "../secrets/code";
 import { MOST, useUsers } from "../secrets/lists";
 import { NewValue } from "../secrets/NewSecret";
 
@@ -85,7 +84,10 @@ function Details({ secret }: { secret: SecretView }): ReactNode {
       <Facts
         facts={[
           ["Type", secret.type.replaceAll("_", " ")],
-          ["Value", `number ${secret.version}, never shown`],
+          ["Value", secret.reference ? undefined : `number ${secret.version}, never shown`],
+          ["Reference", secret.reference],
+          ["Last read", secret.resolved_at && localTime(secret.resolved_at)],
+          ["Cannot be read", secret.resolve_error],
           ["Owner", secret.owner],
           ["Comment", secret.comment],
           ...notes.map(([name, value]) => [`Note: ${name}`, value] as const),
@@ -98,7 +100,7 @@ function Details({ secret }: { secret: SecretView }): ReactNode {
       </Section>
       <ObjectGrants on="secret" name={quoted(secret.name)} />
       <Section title="As code">
-        <AsCode forms={secretForms({ name: secret.name, value: "", comment: secret.comment ?? "" })} />
+        <ExportedCode name={`secret:${quoted(secret.name)}`} curl={curl("GET", pathOf("secrets", secret.name))} />
       </Section>
     </>
   );
@@ -124,32 +126,32 @@ function Used({ secret }: { secret: string }): ReactNode {
         ]}
       />
       {more && <Text size="sm">Only the first {MOST} objects of each kind were looked at.</Text>}
-      {names.length > 0 && <RestartAll names={names} />}
+      {names.length > 0 && <Apply secret={secret} />}
     </Stack>
   );
 }
 
-function RestartAll({ names }: { names: readonly string[] }): ReactNode {
+function Apply({ secret }: { secret: string }): ReactNode {
   const client = useQueryClient();
-  const [done, setDone] = useState(false);
-  const sql = names.map((name) => `RESTART QUERY ${quoted(name)};`).join("\n");
+  const [applied, setApplied] = useState<Schemas["AppliedSecret"]>();
+  const path = quoted(secret);
   return (
     <Group gap="sm">
       <Confirm
         verb="Restart its queries"
         of="that use the secret"
-        title={`Restart ${names.length === 1 ? "1 query" : `${names.length} queries`}?`}
-        consequence="Each job starts again from its checkpoint, with the value that the secret has now. If one cannot be restarted, none is."
-        forms={sqlForms(sql, true)}
-        call={() => runSql(sql, true)}
-        done={() => {
-          setDone(true);
-          void client.invalidateQueries();
-        }}
+        title={`Restart the queries that use ${secret}?`}
+        consequence="Its stores connect again. Each job starts again from its checkpoint, with the value that the secret has now."
+        forms={applyForms(secret)}
+        call={async () =>
+          setApplied(await dataOf(api.POST("/v1/secrets/{secret}:apply", { params: { path: { secret: path } } })))
+        }
+        done={() => void client.invalidateQueries()}
       />
-      {done && (
+      {applied && (
         <Text size="sm" role="status">
-          They restart.
+          {`Queries that restart: ${applied.queries.join(", ") || "none"}.`}
+          {applied.left > 0 && ` ${applied.left} more keep the old value: you may not operate them.`}
         </Text>
       )}
     </Group>

@@ -1,4 +1,4 @@
-import { curl, hclText, identifier, pathOf, resource, sqlText } from "../api/code";
+import { curl, hclText, identifier, pathOf, resource, shell, sqlText } from "../api/code";
 import { quoted } from "../api/names";
 import type { Schemas } from "../api/problem";
 import type { Forms } from "../parts/AsCode";
@@ -40,6 +40,12 @@ export function rotationForms({ name, version }: Schemas["SecretView"]): Forms {
     leat: `leat sql -f ${fileOf(name)}`,
   };
 }
+
+/** The restart of what uses a secret. */
+export const applyForms = (name: string): Forms => ({
+  leat: `leat secret apply ${shell(quoted(name))}`,
+  curl: curl("POST", `${pathOf("secrets", name)}:apply`),
+});
 
 const fileOf = (name: string): string => `${identifier(name)}.sql`;
 
