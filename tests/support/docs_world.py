@@ -24,10 +24,12 @@ from leatstream.connectors.kafka.settings import KafkaConfig
 from leatstream.connectors.registry import connector_classes
 from leatstream.formats.registry_client import RegistryAddress, RegistryClient
 from leatstream.model.objects import Query, Store
+from leatstream.model.outside_secrets import OutsideReference
 from leatstream.rest.app import create_app
 from leatstream.services import driver_calls as drivers
 from leatstream.services.driver_calls import build_spec
 from leatstream.services.environment import Principal
+from leatstream.services.environment.outside_secrets import OutsideSecrets
 from leatstream.services.queries import catalog as queries
 from leatstream.services.queries.checkpoints.copies import copy_what_waits
 from leatstream.services.queries.reconcile.reconciler import reconcile_all
@@ -50,6 +52,16 @@ class TidyKafka(KafkaConnector):
     ) -> None:
         self.made.add(entity)
         super().create_entity(entity, properties, configs, timeout)
+
+
+class _Vault:
+    """Has every value (``ports.SecretProvider``); tests/unit/secret_stores reads Vault's wire."""
+
+    def permits(self, reference: OutsideReference) -> str | None:
+        return None
+
+    def read(self, reference: OutsideReference) -> str:
+        return f"the value of {reference.path}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,6 +200,7 @@ def docs_world(directory: Path, spark: Any, servers: Servers) -> Iterator[DocsWo
         connector_classes=connector_classes(),
         analyzer=SparkAnalyzer(spark),
         open_registry=open_registry,
+        outside=OutsideSecrets({"vault": _Vault()}),
     )
     world.env = env
     world.drivers.tokens.update({f"d{n}": "token" for n in range(8)})
