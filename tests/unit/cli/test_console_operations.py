@@ -65,6 +65,7 @@ COMMANDS = {
     "PUT /v1/roles/{role}/members/{member_kind}/{member}": "role add-member r user:ann@example.com",
     "DELETE /v1/roles/{role}/members/{member_kind}/{member}": "role remove-member r role:b",
     "GET /v1/secrets": "secret list",
+    "POST /v1/secrets/{secret}:apply": "secret apply s",
     "GET /v1/secrets/{secret}": "secret get s",
     "DELETE /v1/secrets/{secret}": "secret delete s",
     "GET /v1/server": "server",
