@@ -82,7 +82,7 @@ export function Secrets(): ReactNode {
                 A store or a schema registry uses a secret instead of a password, by its name. Its value is never
                 shown. Create one here, or so:
               </Text>
-              <AsCode forms={secretForms(EXAMPLE)} />
+              {!opened && <AsCode forms={secretForms(EXAMPLE)} />}
             </Empty>
           )
         }
