@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import os
-import re
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 import sqlalchemy as sa
 
-from leatstream.model.changes import ACCOUNTS, BEGINNING, CHANGE_KINDS, ROLE, Change, ChangeType
+from leatstream.model.access import KINDS, Account
+from leatstream.model.changes import BEGINNING, ROLE, Change, ChangeType
 from leatstream.model.objects import Query, QueryEvent, Store
 from leatstream.storage import tables
 from leatstream.storage.codec import NOUNS, Noun
 
 # An id sorts by the time of its change: 48 bits of milliseconds, 64 random bits. Numbers would show everyone
 # how much others change.
-_ID = re.compile(r"evt_([0-9a-f]{12})[0-9a-f]{16}\Z")
+_TIME = slice(4, 16)
 _now = time.time
 _LONGEST = 500  # characters of a message
 
@@ -41,7 +41,6 @@ class Seen:
 class _Noted:
     first: Seen | None
     last: Seen | None
-    states: list[Seen] = field(default_factory=list)
 
 
 class NotedChanges:
@@ -76,17 +75,20 @@ class NotedChanges:
         self._noted.clear()
         self._events.clear()
         if rows:
-            table, now = tables.changes, datetime.now(UTC)
-            last = connection.execute(sa.select(sa.func.max(table.c.id))).scalar()
+            last, now = SqlChangeRows(connection).newest(), _now()
             for row in rows:
-                row["id"], row["at"] = (last := _next_id(last)), now
-            connection.execute(sa.insert(table), rows)
+                last = _next_id(last, now)
+                row["id"], row["at"] = last, datetime.fromtimestamp(now, UTC)
+            connection.execute(sa.insert(tables.changes), rows)
 
     def _rows(self, object_id: str, noted: _Noted) -> list[dict[str, Any]]:
         before, after = noted.first, noted.last
         events = self._events.get(object_id, [])
         if after is None:
-            return [] if before is None else [_row(object_id, ChangeType.DELETED, before)]
+            if before is None:
+                return []
+            gone = Seen(before.kind, before.key, before.owner, before.generation)
+            return [_row(object_id, ChangeType.DELETED, gone)]
         if before is None:
             return [_row(object_id, ChangeType.CREATED, _at(after, events[-1]) if events else after)]
         rows = []
@@ -98,17 +100,19 @@ class NotedChanges:
         return rows
 
 
-def seen(noun: Noun[Any], item: Any) -> Seen | None:
-    """What the feed says of an object; None of a kind that the feed leaves out."""
-    kind = item.kind.value if noun.word == "account" else noun.word.replace(" ", "_")
-    if kind not in CHANGE_KINDS:
-        return None
+def seen(noun: Noun[Any], item: Any) -> Seen:
+    """What the feed says of an object."""
+    kind = item.kind.value if isinstance(item, Account) else _kind(noun)
     known = kind, noun.key(item), item.meta.owner, item.meta.generation
     if isinstance(item, Query):
         return Seen(*known, item.status.state.value)
     if isinstance(item, Store):
         return Seen(*known, item.state.value, item.message, item.error_code)
     return Seen(*known)
+
+
+def _kind(noun: Noun[Any]) -> str:
+    return noun.word.replace(" ", "_")
 
 
 def _at(known: Seen, event: QueryEvent) -> Seen:
@@ -118,17 +122,8 @@ def _at(known: Seen, event: QueryEvent) -> Seen:
 
 
 def _row(object_id: str, what: ChangeType, of: Seen) -> dict[str, Any]:
-    return {
-        "type": what.value,
-        "object_id": object_id,
-        "kind": of.kind,
-        "key": of.key,
-        "owner": of.owner,
-        "generation": of.generation,
-        "state": of.state if what is not ChangeType.DELETED else None,
-        "message": of.message[:_LONGEST] if of.message and what is not ChangeType.DELETED else None,
-        "error": of.error if what is not ChangeType.DELETED else None,
-    }
+    message = of.message[:_LONGEST] if of.message else None
+    return {**asdict(of), "message": message, "type": what.value, "object_id": object_id}
 
 
 def _queries(connection: sa.Connection, ids: Sequence[str]) -> dict[str, Seen]:
@@ -137,13 +132,10 @@ def _queries(connection: sa.Connection, ids: Sequence[str]) -> dict[str, Seen]:
     return {row.id: Seen("query", row.key, row.owner, row.generation) for row in connection.execute(asked)}
 
 
-def _next_id(last: str | None) -> str:
+def _next_id(last: str, now: float) -> str:
     """Greater than the last one, even where the clock of another server is ahead of this one's."""
-    now = int(_now() * 1000)
-    found = _ID.match(last or "")
-    if found is not None:
-        now = max(now, int(found[1], 16) + 1)
-    return f"evt_{now:012x}{os.urandom(8).hex()}"
+    time_of_last = int(last[_TIME], 16)
+    return f"evt_{max(int(now * 1000), time_of_last + 1):012x}{os.urandom(8).hex()}"
 
 
 class SqlChangeRows:
@@ -220,8 +212,5 @@ class SqlChangeRows:
         return [Change(**{**row, "type": ChangeType(row["type"])}) for row in rows]
 
 
-_TABLES = {
-    noun.word.replace(" ", "_"): noun.table
-    for noun in NOUNS
-    if noun.word.replace(" ", "_") in CHANGE_KINDS and noun.word not in (ROLE, *ACCOUNTS)
-}
+# Of what can be granted on; whether a role or an account is there changes nothing for who sees its changes.
+_TABLES = {kind: noun.table for noun in NOUNS if (kind := _kind(noun)) in KINDS}

@@ -64,6 +64,13 @@ class SqlRepository(Generic[T]):
     """Objects of one noun (``ports.Repository``)."""
 
     def __init__(self, connection: sa.Connection, noun: Noun[T], noted: NotedChanges | None = None) -> None:
+        """Over a connection.
+
+        Args:
+            connection: in a transaction.
+            noun: of the objects.
+            noted: takes the changes for the feed; None of nouns that the feed leaves out.
+        """
         self._connection = connection
         self._noun: Noun[T] = noun
         self._columns = noun.table.c
@@ -112,18 +119,17 @@ class SqlRepository(Generic[T]):
             CatalogError: not-found, if it has been deleted meanwhile.
         """
         row, c = to_row(self._noun, item), self._columns
-        statement = sa.update(self._noun.table).where(c.id == row["id"]).values(row)
-        if not isinstance(item, Store):
+        statement, old = sa.update(self._noun.table).where(c.id == row["id"]).values(row), None
+        if self._noted is not None:
             # What heartbeats write is no change of the feed, and costs no second statement.
-            same = statement.where(c.generation == row["generation"], c.owner == row["owner"])
-            if self._connection.execute(same).rowcount:
+            same = statement.where(*(c[name] == row[name] for name in ("generation", "owner", "key")))
+            if not isinstance(item, Store) and self._connection.execute(same).rowcount:
                 return
-        old = self.find_by_id(row["id"])
-        if old is None:
+            old = self.find_by_id(row["id"])
+        if self._connection.execute(statement).rowcount == 0:
             raise CatalogError(
                 "not-found", f"The {self._noun.word} {row['key']} is no longer there.", noun=self._noun.word
             )
-        self._connection.execute(statement)
         self._note(row["id"], old, item)
 
     def delete(self, object_id: str) -> None:
@@ -136,8 +142,7 @@ class SqlRepository(Generic[T]):
     def _note(self, object_id: str, before: T | None, after: T | None) -> None:
         if self._noted is not None:
             was, now = (None if one is None else seen(self._noun, one) for one in (before, after))
-            if was is not None or now is not None:
-                self._noted.note(object_id, was, now)
+            self._noted.note(object_id, was, now)
 
     def page(self, *, prefix: str = "", after: str = "", limit: int = 1000) -> Sequence[T]:
         """Objects whose key starts with ``prefix`` and is greater than ``after``, ordered by key."""

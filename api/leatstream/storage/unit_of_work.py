@@ -65,12 +65,10 @@ class SqlUnitOfWork:
         self.descriptor_sources: Repository[DescriptorSource] = SqlRepository(
             connection, codec.DESCRIPTOR_SOURCES, noted
         )
-        self.session_defaults: Repository[SessionDefaults] = SqlRepository(
-            connection, codec.SESSION_DEFAULTS, noted
-        )
+        self.session_defaults: Repository[SessionDefaults] = SqlRepository(connection, codec.SESSION_DEFAULTS)
         self.applications: Repository[Application] = SqlRepository(connection, codec.APPLICATIONS, noted)
-        self.savepoints: Repository[Savepoint] = SqlRepository(connection, codec.SAVEPOINTS, noted)
-        self.entity_drops: Repository[EntityDrop] = SqlRepository(connection, codec.ENTITY_DROPS, noted)
+        self.savepoints: Repository[Savepoint] = SqlRepository(connection, codec.SAVEPOINTS)
+        self.entity_drops: Repository[EntityDrop] = SqlRepository(connection, codec.ENTITY_DROPS)
         self.roles: Repository[Role] = SqlRepository(connection, codec.ROLES, noted)
         self.accounts: Repository[Account] = SqlRepository(connection, codec.ACCOUNTS, noted)
         self.secrets: SecretRows = SqlSecretRows(connection)
