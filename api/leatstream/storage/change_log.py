@@ -189,9 +189,11 @@ class SqlChangeRows:
             most: changes that are kept.
         """
         table, c = tables.changes, tables.changes.c
-        last, bound = self.newest(), self._beyond(most)
-        old = c.at < until if bound is None else sa.or_(c.at < until, c.id <= bound)
-        return int(self._connection.execute(sa.delete(table).where(old, c.id < last)).rowcount)
+        old = self._connection.execute(sa.select(sa.func.max(c.id)).where(c.at < until)).scalar()
+        # Up to one place: a position that is kept has all that follow, although clocks of servers differ.
+        bound = max(old or BEGINNING, self._beyond(most) or BEGINNING)
+        statement = sa.delete(table).where(c.id <= bound, c.id < self.newest())
+        return int(self._connection.execute(statement).rowcount)
 
     def exceeds(self, most: int) -> bool:
         """Whether more changes than this are kept."""

@@ -175,6 +175,21 @@ def test_old_changes_are_deleted_but_not_the_newest(units: SqlUnits) -> None:
     assert [one.id for one in feed(units)] == [newest.id]
 
 
+def test_deletion_leaves_no_gap_although_clocks_differ(
+    units: SqlUnits, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    times = iter([5000.0, 4000.0, 6000.0])
+    monkeypatch.setattr(change_log, "_now", lambda: next(times))
+    for name in ("a", "b", "c"):
+        with units() as unit:
+            unit.databases.add(database(name))
+            unit.commit()
+    with units() as unit:
+        unit.changes.delete_old(datetime.fromtimestamp(4500, UTC), 10)
+        unit.commit()
+    assert [one.key for one in feed(units)] == ["c"], "a reader that knows a would miss b"
+
+
 def test_readers_miss_nothing_while_others_write(
     units: SqlUnits, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
