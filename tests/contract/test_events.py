@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 import fakes
@@ -14,9 +15,12 @@ import pytest
 from served_app import serving
 from starlette.testclient import TestClient
 
+from leatstream.errors import CatalogAway
 from leatstream.model.changes import BEGINNING
+from leatstream.model.objects import Database
 from leatstream.rest import app as rest_app
 from leatstream.rest import event_stream
+from leatstream.services.environment import Principal, new_meta
 from leatstream.services.nouns import changes as service
 
 NDJSON = {"Accept": "application/x-ndjson"}
@@ -89,8 +93,8 @@ def test_a_reader_that_comes_back_gets_each_change_once(
 
 
 def test_the_header_of_browsers_resumes_too(admin: TestClient) -> None:
-    def events(**headers: str) -> list[dict[str, str]]:
-        text = admin.get("/v1/events", params={"follow": "false"}, headers=headers).text
+    def events(query: str = "?follow=false", **headers: str) -> list[dict[str, str]]:
+        text = admin.get(f"/v1/events{query}", headers=headers).text
         return [dict(line.split(": ", 1) for line in part.split("\n")) for part in text.strip().split("\n\n")]
 
     assert admin.get("/v1/events?follow=false").headers["content-type"].startswith("text/event-stream")
@@ -102,6 +106,8 @@ def test_the_header_of_browsers_resumes_too(admin: TestClient) -> None:
     assert made[1]["id"] == json.loads(made[1]["data"])["id"]
     assert (made[0]["id"], made[3]["id"]) == (place, made[2]["id"]), "an idle client learns its position"
     assert events(**{"Last-Event-ID": "never one"})[0]["event"] == "reset"
+    again = events(f"?follow=false&after={place}", **{"Last-Event-ID": made[2]["id"]})
+    assert [one.get("event") for one in again] == [None, None, "end"], "the address is that of the beginning"
 
 
 def test_kind_and_name_filter(admin: TestClient) -> None:
@@ -182,8 +188,22 @@ def test_a_position_that_is_not_kept_is_a_reset(admin: TestClient, fresh: Any) -
     assert len(feed.resets) == 1
 
 
-def test_a_reader_that_is_overtaken_by_the_deletion_of_old_changes_is_told(fresh: Any) -> None:
-    admin = service.Principal("admin", "orgadmin")
+def test_a_catalog_that_is_away_is_no_end(
+    admin: TestClient, fresh: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def away(_: Any) -> bool:
+        raise CatalogAway("gone")
+
+    monkeypatch.setattr(service.Feed, "has_news", away)
+    items = [
+        json.loads(one) for one in admin.get("/v1/events?follow=false", headers=NDJSON).text.splitlines()
+    ]
+    assert [list(one) for one in items] == [["position"], ["error"]]
+    assert items[1]["error"]["code"] == "catalog-unreachable"
+
+
+def test_a_reader_that_is_overtaken_by_the_deletion_of_old_changes_gets_a_reset(fresh: Any) -> None:
+    admin = Principal("admin", "orgadmin")
     feed = service.open_feed(fresh.env, admin, None, 0)
     for name in ("d", "e"):
         with fresh.units() as unit:
@@ -195,14 +215,8 @@ def test_a_reader_that_is_overtaken_by_the_deletion_of_old_changes_is_told(fresh
     assert feed.look(admin) == service.Look([])
 
 
-def database(name: str) -> Any:
-    from leatstream.model.objects import Database
-    from leatstream.services.environment import new_meta
-    from leatstream.services.nouns.changes import Principal
-
-    return Database(
-        meta=new_meta("db", Principal("ann", "sysadmin"), fakes.datetime.now(fakes.UTC)), name=name
-    )
+def database(name: str) -> Database:
+    return Database(meta=new_meta("db", Principal("ann", "sysadmin"), datetime.now(UTC)), name=name)
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from typing import Any
 import anyio
 from anyio import to_thread
 
-from leatstream.errors import CatalogAway, CatalogBusy, LeatstreamError
+from leatstream.errors import CatalogAway, LeatstreamError
 from leatstream.model.changes import Change
 from leatstream.rest.loads import stream_threads
 from leatstream.rest.schemas.events import ChangeView
@@ -101,13 +101,15 @@ async def _news(
         try:
             if await _in_thread(feed.has_news) or now() >= known + _TOKEN:
                 who, known = await authenticate(), now()
-                look = await _in_thread(lambda: feed.look(who))  # noqa: B023 - awaited here
+                look = await _in_thread(feed.look, who)
                 for part in _parts(write, feed, look):
                     sent = now()
                     yield part
                 more = look.more
-        except (CatalogAway, CatalogBusy):  # it will come back, and the reader need not notice
-            pass
+        except CatalogAway as error:
+            if not follow:
+                raise error.for_caller() from error  # an end would say that nothing is new
+            # It will come back, and the reader need not notice.
         if more:
             continue
         if not follow or now() >= end or changed.over:
@@ -124,5 +126,5 @@ def _parts(write: _Writer, feed: Feed, look: Look) -> list[bytes]:
     return found if look.reset is None else [write.reset(look.reset, feed.position), *found]
 
 
-async def _in_thread(call: Callable[[], Any]) -> Any:
-    return await to_thread.run_sync(call, limiter=stream_threads())
+async def _in_thread(call: Callable[..., Any], *given: Any) -> Any:
+    return await to_thread.run_sync(call, *given, limiter=stream_threads())

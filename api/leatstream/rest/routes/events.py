@@ -57,7 +57,8 @@ async def follow_events(
         str | None,
         Query(
             pattern=r"^evt_[0-9a-f]{28}$",
-            description="Begin behind the change with this id. The header `Last-Event-ID` says the same.",
+            description="Begin behind the change with this id. The header `Last-Event-ID` says the same and "
+            "has precedence: browsers send it with the address that they began with.",
         ),
     ] = None,
     tail: Annotated[
@@ -85,7 +86,7 @@ async def follow_events(
     It resumes behind a position without a gap. The client connects again when it ends.
     """
     threads = await hold(lambda loads: loads.streams)
-    begin = partial(open_feed, env, caller, after or last_event_id or None, tail, Wanted(kind, name))
+    begin = partial(open_feed, env, caller, last_event_id or after, tail, Wanted(kind, name))
     feed = await to_thread.run_sync(begin, limiter=threads)
     media_type = streams.NDJSON if accept and streams.NDJSON in accept else streams.EVENTS
     again = cast("Callable[[], Awaitable[Principal]]", request.scope["leatstream.authenticate"])
