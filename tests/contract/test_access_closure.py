@@ -1,4 +1,4 @@
-"""What a role may do after any row of changes, on two servers of one catalog."""
+"""What a role may do after any sequence of changes, on two servers of one catalog."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def _grants() -> st.SearchStrategy[Grant]:
 
 
 class Closure:
-    """What the changes so far mean, worked out anew for each question."""
+    """What the changes so far mean, worked out again for each question."""
 
     def __init__(self) -> None:
         self.grants: dict[str, set[Grant]] = {one: set() for one in (*ROLES, "public")}
@@ -76,15 +76,20 @@ class Closure:
 
 
 class Servers:
-    """Two servers of one catalog, and a client of each for each role and the administrator."""
+    """Two servers of one catalog, and a token for each role and the administrator."""
 
     def __init__(self, directory: Path, catalog: str | None) -> None:
-        self.world = fakes.make_world(directory, catalog)
+        world = fakes.make_world(directory, catalog)
         second = open_units(catalog or f"sqlite:///{directory / 'catalog.db'}")
-        self._close = (self.world.units.close, second.close)
-        envs = (self.world.env, replace(self.world.env, open_unit=second))
-        self._apps = [create_app(env) for env in envs]
-        self._tokens = {"admin": fakes.administrator(self.world)}
+        self._open = contextlib.ExitStack()
+        for units in (world.units, second):
+            self._open.callback(units.close)
+        # An entered client keeps its loop: to start one takes longer than most of these requests.
+        self._clients = [
+            self._open.enter_context(TestClient(create_app(env), raise_server_exceptions=False))
+            for env in (world.env, replace(world.env, open_unit=second))
+        ]
+        self._tokens = {"admin": fakes.administrator(world)}
         for name in DATABASES:
             self.admin("PUT", f"databases/{name}", {})
         for name in SCHEMAS:
@@ -102,13 +107,11 @@ class Servers:
     def ask(self, who: str, method: str, path: str, body: Any = None, *, server: int) -> Any:
         """The answer of a server."""
         headers = {"Authorization": f"Bearer {self._tokens[who]}"}
-        client = TestClient(self._apps[server], raise_server_exceptions=False)
-        return client.request(method, f"/v1/{path}", json=body, headers=headers)
+        return self._clients[server].request(method, f"/v1/{path}", json=body, headers=headers)
 
     def close(self) -> None:
-        """Close the catalog's connections."""
-        for close in self._close:
-            close()
+        """End the servers and close the catalog's connections."""
+        self._open.close()
 
 
 class AccessMachine(RuleBasedStateMachine):

@@ -1,4 +1,4 @@
-"""What a role may do after any row of changes, on two servers that share a catalog in PostgreSQL."""
+"""What a role may do after any sequence of changes, on two servers that share a catalog in PostgreSQL."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_rights_on_two_servers(postgres: Any) -> None:
     numbers = itertools.count()
 
     @contextlib.contextmanager
-    def catalog() -> Iterator[str]:
+    def new_catalog() -> Iterator[str]:
         name = f"closure_{next(numbers)}"
         with postgres.connect("postgres") as connection:
             connection.execute(f"CREATE DATABASE {name}")
@@ -32,7 +32,6 @@ def test_rights_on_two_servers(postgres: Any) -> None:
             connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
     class Machine(AccessMachine):
-        pass
+        catalog = staticmethod(new_catalog)
 
-    Machine.catalog = staticmethod(catalog)  # type: ignore[method-assign]
     run_state_machine_as_test(Machine, settings=SETTINGS)
