@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from leatstream.cli.client import Client
 
 _PATIENCE = 30.0  # seconds that a server that was reached may be unreachable
+_GATEWAY = (502, 503, 504)  # what stands in front of a server that starts again answers in its place
 _sleep = time.sleep
 
 
@@ -54,7 +55,7 @@ def describe(change: dict[str, Any]) -> str:
 
 def _changes(client: Client, params: dict[str, Any], *, follow: bool) -> Iterator[dict[str, Any]]:
     """Changes and resets; a stream that ends is opened again behind the last position."""
-    from leatstream.cli.client import Unreachable
+    from leatstream.cli.client import ProblemAnswer, Unreachable
 
     position: str | None = None
     left = _PATIENCE
@@ -67,8 +68,9 @@ def _changes(client: Client, params: dict[str, Any], *, follow: bool) -> Iterato
                     yield item
             if not follow:
                 return
-        except Unreachable:
-            if not follow or position is None or left <= 0:
+        except (Unreachable, ProblemAnswer) as error:
+            refused = isinstance(error, ProblemAnswer) and error.problem.get("status") not in _GATEWAY
+            if refused or not follow or position is None or left <= 0:
                 raise
             left -= 1
         _sleep(1)

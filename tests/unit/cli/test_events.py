@@ -66,6 +66,7 @@ def test_a_stream_that_ends_is_opened_again_behind_its_position(
     parts: list[Any] = [
         lines(FIRST, {"position": "evt_9"}, {"end": {}}),
         httpx2.ConnectError("nobody there"),
+        httpx2.Response(502, text="bad gateway"),
         lines({"reset": {"reason": "too old"}, "position": "evt_12"}, {"end": {}}),
         lines(FAILED, gone),
     ]
@@ -80,7 +81,7 @@ def test_a_stream_that_ends_is_opened_again_behind_its_position(
     monkeypatch.setattr(service, "handle", next_part)
     done = leat("events", "--follow", "-o", "ndjson")
     asked = [one.url.params.get("after") for one in service.requests]
-    assert (asked, slept, parts) == ([None, "evt_9", "evt_9", "evt_12"], [1, 1, 1], [])
+    assert (asked, slept, parts) == ([None, "evt_9", "evt_9", "evt_9", "evt_12"], [1, 1, 1, 1], [])
     assert [json.loads(line)["id"] for line in done.out.splitlines()] == ["evt_1", "evt_2"]
     assert "too old" in done.err
     assert done.status != 0
