@@ -44,7 +44,7 @@ class _Noted:
 
 
 class NotedChanges:
-    """What one unit of work has changed so far; one that is given up leaves no trace."""
+    """What one unit of work has changed so far; one that is rolled back leaves no trace."""
 
     def __init__(self) -> None:
         self._noted: dict[str, _Noted] = {}

@@ -13,7 +13,7 @@ class Signal:
 
     Attributes:
         tell: passes a notification made here on to other servers.
-        over: whether this process is about to end, so that nothing need be waited for.
+        over: whether this process is about to end, so that nobody should wait.
     """
 
     def __init__(self) -> None:
@@ -47,7 +47,7 @@ class Signal:
                 self._waiters.discard((loop, event))
 
     def end(self) -> None:
-        """Have those end who would wait for ever: a stream must not hold up the end of the server."""
+        """End the waits of streams, which would hold up the end of the server."""
         self.over = True
         self.wake()
 

@@ -135,7 +135,7 @@ def open_feed(
 
 
 def forget_old_changes(env: Environment) -> None:
-    """Delete changes that are older than ``keep_changes`` or too many; the server calls it at times."""
+    """Delete changes that are older than ``keep_changes`` or too many; the server calls it now and then."""
     until = env.clock.now() - timedelta(seconds=env.settings.keep_changes)
     with env.open_unit(write=False) as unit:
         oldest = unit.changes.oldest()
