@@ -108,6 +108,16 @@ def test_what_heartbeats_write_is_no_change(units: SqlUnits) -> None:
     assert feed(units, last.id) == []
 
 
+def test_a_rename_is_a_change_although_the_generation_stays(units: SqlUnits) -> None:
+    with units() as unit:
+        unit.queries.add(query())
+        unit.commit()
+    with units() as unit:
+        unit.queries.update(replace(query(), name="p"))
+        unit.commit()
+    assert told(feed(units)) == [("created", "query", "q"), ("changed", "query", "p")]
+
+
 def test_states_of_queries_have_their_cause(units: SqlUnits) -> None:
     with units() as unit:
         unit.queries.add(query())
