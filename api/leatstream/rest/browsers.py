@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from http.cookies import CookieError, SimpleCookie
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
+from starlette.requests import HTTPConnection
 from starlette.responses import Response
 from starlette.types import Scope
 
@@ -69,11 +69,9 @@ def session_of(env: Environment, scope: Scope) -> str | None:
 
 def cookie_of(scope: Scope, name: str) -> str | None:
     """The value of a cookie; None without one."""
-    try:
-        found = SimpleCookie(Headers(scope=scope).get("cookie", "")).get(name)
-    except CookieError:
-        return None
-    return None if found is None or not found.value.isascii() else found.value
+    # Not by http.cookies: there one cookie of another program on this host hides all of them.
+    found = HTTPConnection(scope).cookies.get(name)
+    return found if found is not None and found.isascii() else None
 
 
 def require_own_page(env: Environment, scope: Scope) -> None:
