@@ -95,11 +95,11 @@ class Provider:
             AccessError: unauthenticated, the sign-in failed.
             IdentityError: issuer-unreachable.
         """
-        begun = self.begin(redirect_uri)
-        return self.finish(begun, visit(begun.address, begun.state))
+        address, begun = self.begin(redirect_uri)
+        return self.finish(begun, visit(address, begun.state))
 
-    def begin(self, redirect_uri: str) -> Visit:
-        """What a browser is sent to the provider with.
+    def begin(self, redirect_uri: str) -> tuple[str, Visit]:
+        """The address that a browser is sent to, and what its way back is checked by.
 
         Args:
             redirect_uri: where it is sent at the end.
@@ -121,7 +121,7 @@ class Provider:
             "code_challenge_method": "S256",
         }
         address = f"{url}{'&' if '?' in url else '?'}{urlencode(asked)}"
-        return Visit(address, redirect_uri, state, nonce, verifier)
+        return address, Visit(redirect_uri, state, nonce, verifier)
 
     def finish(self, visit: Visit, code: str) -> Tokens:
         """Exchange the code that the browser came back with.
