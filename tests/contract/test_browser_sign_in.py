@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+import zlib
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -188,6 +189,25 @@ class TestTheWay:
             assert where(answer) == "/ui/sign-in?failed=unreachable"
         finally:
             env.identities = kept
+
+    def test_a_document_of_another_issuer_is_not_read_at_each_request(self, site: Site) -> None:
+        provider, env = site.provider, site.app.state.env
+        trusted = {"issuer": provider.url, "audience": AUDIENCE, "client_id": CLIENT, "rules": RULES}
+        browser, kept = site.signed_in(), env.identities
+        env.identities = Issuers([Issuer.model_validate(trusted)])
+        provider.document = {"issuer": "https://elsewhere.example"}
+        provider.asked.clear()
+        try:
+            for _ in range(2):
+                answer = site.browser().get("/v1/sign-in/start", headers=PAGE)
+                assert where(answer) == "/ui/sign-in?failed=unreachable"
+            assert provider.asked["/.well-known/openid-configuration"] == 1
+            site.ahead = 290.0
+            stored = len(site.stored())
+            browser.get("/v1/me", headers=PAGE)
+            assert len(site.stored()) == stored  # nobody is signed out by it
+        finally:
+            env.identities, provider.document = kept, {}
 
 
 class TestRefused:
@@ -516,6 +536,23 @@ class TestTheAuditLog:
         assert (event.principal, event.token) == ("", row.id)
         assert "revoked" in event.detail
         assert made not in str(event)
+
+    def test_the_id_of_an_invented_token_is_cut(self, site: Site) -> None:
+        body = f"leat_{'a' * 5000}"
+        assert self.ask(site, f"{body}{zlib.crc32(body.encode()):08x}").status_code == 401
+        assert site.events("sign_in")[0].token == "aaaaaaaa"
+
+    def test_a_disabled_account(self, site: Site) -> None:
+        with site.world.units() as unit:
+            bob = unit.accounts.find("bob")
+            unit.accounts.update(replace(bob, disabled=True))
+            unit.commit()
+        assert self.ask(site, site.world.reader_token).status_code == 401
+        with site.world.units() as unit:
+            unit.accounts.update(bob)
+            unit.commit()
+        event = site.events("sign_in")[0]
+        assert (event.principal, event.detail) == ("bob", "The token's account is disabled or was deleted.")
 
     def test_a_refused_jwt(self, site: Site) -> None:
         token = site.provider.sign(exp=1_000_000)

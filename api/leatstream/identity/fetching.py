@@ -53,6 +53,24 @@ def fetch_object(url: str, deadline: float, ca_file: Path | None) -> dict[str, A
     return found
 
 
+def discovery_document(issuer: str, deadline: float, ca_file: Path | None) -> dict[str, Any]:
+    """The discovery document of an issuer.
+
+    Args:
+        issuer: its URL, which the document must name.
+        deadline: by ``time.monotonic``.
+        ca_file: authority to trust; None = the machine's.
+
+    Raises:
+        Unfetchable: there is no such document in time.
+    """
+    url = f"{issuer.rstrip('/')}/.well-known/openid-configuration"
+    document = fetch_object(url, deadline, ca_file)
+    if document.get("issuer") != issuer:
+        raise Unfetchable(f"{url} names another issuer")
+    return document
+
+
 def reach(url: str, ca_file: Path | None = None) -> dict[str, Any]:
     """Options of a client for a URL.
 

@@ -19,7 +19,7 @@ from urllib.parse import urlencode
 import httpx2
 
 from leatstream.errors import AccessError, IdentityError
-from leatstream.identity.fetching import SECONDS, Unfetchable, fetch_object, reach
+from leatstream.identity.fetching import SECONDS, Unfetchable, discovery_document, reach
 from leatstream.identity.settings import is_safe_url
 from leatstream.ports import Tokens, Visit
 
@@ -48,13 +48,10 @@ class Provider:
         self._scopes, self._ca_file = " ".join(sign_in["scopes"]), ca_file
         if not is_safe_url(self.issuer):
             raise _failed(f"The server names {self.issuer} as its issuer, which is no URL with https.")
-        url = f"{self.issuer.rstrip('/')}/.well-known/openid-configuration"
         try:
-            self._document = fetch_object(url, time.monotonic() + SECONDS, ca_file)
+            self._document = discovery_document(self.issuer, time.monotonic() + SECONDS, ca_file)
         except Unfetchable as error:
             raise IdentityError("issuer-unreachable", f"{error}.") from error
-        if self._document.get("issuer") != self.issuer:
-            raise _failed(f"{url} names another issuer.")
 
     def by_device(self, show: Callable[[str, str], None]) -> Tokens:
         """Sign in with a code that the person enters in any browser.

@@ -29,6 +29,7 @@ WRITE = "write"
 OPERATE = "operate"
 
 _PREFIX = "leat"
+_ID_LENGTH = 8
 ADMINISTRATOR = "admin"  # of the token that the first start makes
 _NOTE_USE = timedelta(hours=1)
 _EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
@@ -109,7 +110,7 @@ def mint_token() -> tuple[str, str, str]:
     Returns:
         The token (shown once), its id, and the SHA-256 that is stored.
     """
-    token_id = secrets.token_hex(4)
+    token_id = secrets.token_hex(_ID_LENGTH // 2)
     body = f"{_PREFIX}_{token_id}_{secrets.token_hex(24)}"
     token = f"{body}{zlib.crc32(body.encode()):08x}"
     return token, token_id, hash_token(token)
@@ -153,7 +154,7 @@ def authenticate(
         with env.open_unit(write=False) as unit:
             row = unit.find_token(hash_token(token))
             found = principal_of(unit, row, request, address) if row is not None else None
-            refused = _why(unit, token) if found is None else refused
+            refused = _why(unit, token, row) if found is None else refused
     if row is None or found is None:
         error = AccessError(
             "unauthenticated",
@@ -166,14 +167,13 @@ def authenticate(
     return found
 
 
-def _why(unit: UnitOfWork, token: str) -> Refused:
+def _why(unit: UnitOfWork, token: str, live: TokenRow | None) -> Refused:
     """What the audit log has of a token that is not accepted. Its id is no secret."""
-    token_id = token.split("_")[1]
-    row = unit.tokens.find(hash_token(token), _EARLIEST)
+    row = live or unit.tokens.find(hash_token(token), _EARLIEST)
     if row is None:
+        token_id = token.split("_")[1][:_ID_LENGTH]  # anybody can write more there
         return Refused(token=token_id, reason="The token was revoked, or is none of this server.")
-    live = unit.find_token(row.hash) is not None
-    reason = "The token's account is disabled or was deleted." if live else "The token has expired."
+    reason = "The token has expired." if live is None else "The token's account is disabled or was deleted."
     return Refused(row.principal, row.role, row.id, reason)
 
 
