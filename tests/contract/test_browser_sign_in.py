@@ -153,6 +153,17 @@ class TestTheWay:
         assert "domain" not in cookie.lower()
         assert browser.get("/v1/me", headers=PAGE).status_code == 200
 
+    def test_a_proxy_may_name_the_default_port(self, site: Site) -> None:
+        env, base = site.app.state.env, "https://leat.example.com"
+        for url in (f"{base}:443", ""):  # configured, or in the header Host
+            env.settings = replace(env.settings, public_url=url)
+            browser = site.browser(base)
+            browser.headers["Host"] = "leat.example.com:443"
+            back = site.begin(browser)
+            assert back.startswith(f"{base}/v1/sign-in/callback?")
+            browser.get(back)
+            assert browser.get("/v1/me", headers={**WRITE, "Origin": base}).status_code == 200
+
     def test_plain_http_on_another_machine_gets_none(self, site: Site) -> None:
         browser = site.browser("http://leat.example.com")
         assert where(browser.get("/v1/sign-in/start")) == "/ui/sign-in?failed=insecure"

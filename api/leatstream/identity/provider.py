@@ -19,7 +19,7 @@ from urllib.parse import urlencode
 import httpx2
 
 from leatstream.errors import AccessError, IdentityError
-from leatstream.identity.fetching import SECONDS, Unfetchable, discovery_document, reach
+from leatstream.identity.fetching import SECONDS, Unfetchable, discovery_document, reach, read_bounded
 from leatstream.identity.settings import is_safe_url
 from leatstream.ports import Tokens, Visit
 
@@ -175,18 +175,19 @@ class Provider:
 
     def _post(self, url: str, form: Mapping[str, str]) -> dict[str, Any]:
         """The JSON answer to a form; refusals are answers too."""
-        headers = {"Accept": "application/json"}
+        headers, deadline = {"Accept": "application/json"}, time.monotonic() + _TIMEOUT
         try:
-            with httpx2.Client(
-                timeout=_TIMEOUT, follow_redirects=False, **reach(url, self._ca_file)
-            ) as client:
-                answer = client.post(url, data=dict(form), headers=headers)
+            client = httpx2.Client(timeout=_TIMEOUT, follow_redirects=False, **reach(url, self._ca_file))
+            with client, client.stream("POST", url, data=dict(form), headers=headers) as answer:
+                text = read_bounded(answer, url, deadline)
+        except Unfetchable as error:
+            raise IdentityError("issuer-unreachable", f"{error}.") from error
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
             reason = str(error) or type(error).__name__
             raise IdentityError("issuer-unreachable", f"{url} does not answer: {reason}.") from error
         try:
-            found = answer.json() if answer.content else {}
-        except ValueError:
+            found = json.loads(text) if text else {}
+        except (ValueError, RecursionError):
             found = None
         if answer.status_code >= 500 or not isinstance(found, dict):
             raise IdentityError("issuer-unreachable", f"{url} answered with status {answer.status_code}.")

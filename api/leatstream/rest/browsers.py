@@ -51,6 +51,7 @@ def origin_of(env: Environment, scope: Scope) -> Origin:
     """
     scheme = {"ws": "http", "wss": "https"}.get(scope["scheme"], scope["scheme"])
     url = env.settings.public_url or f"{scheme}://{Headers(scope=scope).get('host', '')}".lower()
+    url = url.removesuffix(":443" if url.startswith("https://") else ":80")  # browsers do not write these
     try:
         parts = urlsplit(url)
         plain = bool(parts.hostname) and parts.netloc.isascii() and "@" not in url and (parts.port or 1) > 0
