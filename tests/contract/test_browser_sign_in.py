@@ -458,6 +458,9 @@ class TestTheSession:
         site.provider.refreshing.clear()
         site.ahead, before = 400.0, len(site.stored())
         assert browser.get("/v1/me", headers=PAGE).status_code == 401
+        event = site.events("sign_in")[0]
+        assert event.principal == f"{site.provider.url}#ann"
+        assert "invalid_grant" in event.detail
         assert len(site.stored()) == before - 1
 
     def test_a_renewed_token_of_somebody_else_ends_it(self, site: Site) -> None:

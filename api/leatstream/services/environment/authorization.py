@@ -156,13 +156,11 @@ def authenticate(
             found = principal_of(unit, row, request, address) if row is not None else None
             refused = _why(unit, token, row) if found is None else refused
     if row is None or found is None:
-        error = AccessError(
+        raise AccessError(
             "unauthenticated",
             "The bearer token is missing, mistyped or no longer valid.",
             hint="Send 'Authorization: Bearer leat_…'; `leat dev` prints where its token is.",
-        )
-        error.refused = refused
-        raise error
+        ).noted_as(refused)
     _note_use(env, row)
     return found
 
@@ -184,13 +182,11 @@ def _of_issuer(env: Environment, token: str, request: str | None, address: str |
             # ``put_account`` gives no such name; a catalog from elsewhere may hold one.
             raise AccessError("permission-denied", f"A local account has the name {found.name}.")
         if found.role not in BUILT_IN and unit.roles.find(found.role) is None:
-            error = AccessError(
+            raise AccessError(
                 "permission-denied",
                 f"Role {quote(found.role)}, which the token's claims give, does not exist.",
                 hint=f"Run CREATE ROLE {quote(found.role)}, or change the rule in LEATSTREAM_OIDC.",
-            )
-            error.refused = Refused(found.name, found.role, found.token)
-            raise error
+            ).noted_as(Refused(found.name, found.role, found.token))
         rights = rights_in(unit, found.role, found.scope)
     return Principal(found.name, found.role, rights, found.token, request, address, bound=True)
 
@@ -216,13 +212,11 @@ def principal_of(
     if account is None or account.disabled:
         return None
     if row.role not in account.roles:
-        error = AccessError(
+        raise AccessError(
             "permission-denied",
             f"{quote(account.name)} no longer has role {quote(row.role)}, for which the token was made.",
             hint=f"Make a new token, or: GRANT ROLE {quote(row.role)} TO …",
-        )
-        error.refused = Refused(account.name, row.role, row.id)
-        raise error
+        ).noted_as(Refused(account.name, row.role, row.id))
     rights = rights_in(unit, row.role, Scope(row.scope))
     return Principal(row.principal, row.role, rights, row.id, request, address, bound=True)
 

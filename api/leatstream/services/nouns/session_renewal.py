@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 
-from leatstream.errors import AccessError, CatalogError, IdentityError
+from leatstream.errors import AccessError, CatalogError, IdentityError, Refused
 from leatstream.services.environment import Environment
 from leatstream.services.nouns.stored_sessions import Session, ended, find, now, put
 
@@ -72,7 +72,7 @@ def _with_next_token(env: Environment, reference: str, claimed: Session) -> Sess
         _replace(env, reference, claimed, None)
         if error.code == "permission-denied":
             raise
-        raise ended() from error
+        raise ended().noted_as(Refused(claimed.name, claimed.role, reason=error.detail)) from error
     _replace(env, reference, claimed, found)
     return found
 
