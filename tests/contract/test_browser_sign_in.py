@@ -185,6 +185,12 @@ class TestTheWay:
         browser = site.browser()
         assert where(browser.get(site.begin(browser, page))) == "/ui/"
 
+    @pytest.mark.parametrize("page", ["/" + "a" * 1999, "/?" + "é" * 999])
+    def test_browsers_keep_the_cookie_of_a_long_page(self, site: Site, page: str) -> None:
+        answer = site.signed_in().get("/v1/sign-in/start", params={"next": page}, headers=PAGE)
+        (cookie,) = answer.headers.get_list("set-cookie")
+        assert 2600 < len(cookie.partition(";")[0]) < 4096
+
     def test_another_page_cannot_begin_it(self, site: Site) -> None:
         answer = site.browser().get("/v1/sign-in/start", headers={"Sec-Fetch-Site": "cross-site"})
         assert where(answer) == "/ui/sign-in"
