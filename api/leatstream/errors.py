@@ -197,6 +197,11 @@ class AccessError(LeatstreamError):
         "too-many-requests": Kind(429, "Too many requests", "53300", retryable=True),
     }
 
+    def noted_as(self, refused: Refused) -> Self:
+        """Give the audit log this, and return self."""
+        self.refused = refused
+        return self
+
 
 class IdentityError(LeatstreamError):
     """An identity provider did not do what was asked."""

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import time
+import zlib
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -17,10 +19,12 @@ from scratch import memory_directory
 from starlette.testclient import TestClient
 from starlette.websockets import WebSocketDisconnect
 
+from leatstream.errors import AccessError, IdentityError
 from leatstream.identity.issuers import Issuers
 from leatstream.identity.settings import Issuer
 from leatstream.rest.app import create_app
-from leatstream.services.nouns import sessions
+from leatstream.services.nouns import session_renewal, sessions
+from leatstream.services.nouns.stored_sessions import find, reference_of
 
 HOME = "http://127.0.0.1:8585"
 SOCKET = "ws://127.0.0.1:8585/graphql"
@@ -34,7 +38,11 @@ class Site:
 
     def __init__(self, world: Any, app: Any, provider: OidcIssuer) -> None:
         self.world, self.app, self.provider = world, app, provider
-        self.now: float = 0.0
+        self.ahead = 0.0
+
+    def now(self) -> datetime:
+        """The time of the servers, in seconds ahead of the provider's."""
+        return datetime.now(UTC) + timedelta(seconds=self.ahead)
 
     def browser(self, base: str = HOME) -> TestClient:
         """A browser with cookies of its own."""
@@ -82,20 +90,21 @@ def whole() -> Iterator[Site]:
         env = replace(world.env, identities=Issuers([Issuer.model_validate(trusted)]))
         app = create_app(env)
         with TestClient(app):
-            yield Site(world, app, provider)
+            made = Site(world, app, provider)
+            env.clock = made
+            yield made
         world.units.close()
     provider.close()
 
 
 @pytest.fixture
-def site(whole: Site, monkeypatch: pytest.MonkeyPatch) -> Site:
+def site(whole: Site) -> Site:
     """The site with a provider as it began, and with a clock for sessions that can be set forward."""
     provider = whole.provider
     provider.claims, provider.lifetime, provider.fails = {"sub": "ann", "groups": ["data"]}, 300, 0
     provider.refreshing.clear()
     provider.asked.clear()
-    whole.now = 0.0
-    monkeypatch.setattr(sessions, "_now", lambda env: time.time() + whole.now)
+    whole.ahead = 0.0
     env = whole.app.state.env
     env.refused_sign_ins.__init__()
     env.settings = whole.world.env.settings
@@ -144,6 +153,17 @@ class TestTheWay:
         assert "domain" not in cookie.lower()
         assert browser.get("/v1/me", headers=PAGE).status_code == 200
 
+    def test_a_proxy_may_name_the_default_port(self, site: Site) -> None:
+        env, base = site.app.state.env, "https://leat.example.com"
+        for url in (f"{base}:443", ""):  # configured, or in the header Host
+            env.settings = replace(env.settings, public_url=url)
+            browser = site.browser(base)
+            browser.headers["Host"] = "leat.example.com:443"
+            back = site.begin(browser)
+            assert back.startswith(f"{base}/v1/sign-in/callback?")
+            browser.get(back)
+            assert browser.get("/v1/me", headers={**WRITE, "Origin": base}).status_code == 200
+
     def test_plain_http_on_another_machine_gets_none(self, site: Site) -> None:
         browser = site.browser("http://leat.example.com")
         assert where(browser.get("/v1/sign-in/start")) == "/ui/sign-in?failed=insecure"
@@ -165,6 +185,12 @@ class TestTheWay:
         browser = site.browser()
         assert where(browser.get(site.begin(browser, page))) == "/ui/"
 
+    @pytest.mark.parametrize("page", ["/" + "a" * 1999, "/?" + "é" * 999])
+    def test_browsers_keep_the_cookie_of_a_long_page(self, site: Site, page: str) -> None:
+        answer = site.signed_in().get("/v1/sign-in/start", params={"next": page}, headers=PAGE)
+        (cookie,) = answer.headers.get_list("set-cookie")
+        assert 2600 < len(cookie.partition(";")[0]) < 4096
+
     def test_another_page_cannot_begin_it(self, site: Site) -> None:
         answer = site.browser().get("/v1/sign-in/start", headers={"Sec-Fetch-Site": "cross-site"})
         assert where(answer) == "/ui/sign-in"
@@ -180,6 +206,25 @@ class TestTheWay:
             assert where(answer) == "/ui/sign-in?failed=unreachable"
         finally:
             env.identities = kept
+
+    def test_a_document_of_another_issuer_is_not_read_at_each_request(self, site: Site) -> None:
+        provider, env = site.provider, site.app.state.env
+        trusted = {"issuer": provider.url, "audience": AUDIENCE, "client_id": CLIENT, "rules": RULES}
+        browser, kept = site.signed_in(), env.identities
+        env.identities = Issuers([Issuer.model_validate(trusted)])
+        provider.document = {"issuer": "https://elsewhere.example"}
+        provider.asked.clear()
+        try:
+            for _ in range(2):
+                answer = site.browser().get("/v1/sign-in/start", headers=PAGE)
+                assert where(answer) == "/ui/sign-in?failed=unreachable"
+            assert provider.asked["/.well-known/openid-configuration"] == 1
+            site.ahead = 290.0
+            stored = len(site.stored())
+            browser.get("/v1/me", headers=PAGE)
+            assert len(site.stored()) == stored  # nobody is signed out by it
+        finally:
+            env.identities, provider.document = kept, {}
 
 
 class TestRefused:
@@ -234,7 +279,7 @@ class TestRefused:
     def test_a_person_who_took_too_long(self, site: Site) -> None:
         browser = site.browser()
         back = site.begin(browser)
-        site.now = sessions.SIGN_IN_SECONDS + 1
+        site.ahead = sessions.SIGN_IN_SECONDS + 1
         self.failed(site, browser.get(back), "stale")
 
     def test_a_person_who_was_refused(self, site: Site) -> None:
@@ -257,7 +302,6 @@ class TestRefused:
     def test_a_forged_cookie(self, site: Site) -> None:
         browser = site.browser()
         back = site.begin(browser)
-        browser.cookies.set("leat-sign-in-8585", "AAAA", domain="127.0.0.1")
         browser.cookies.clear()
         browser.cookies.set("leat-sign-in-8585", "AAAA")
         self.failed(site, browser.get(back), "stale")
@@ -297,6 +341,12 @@ class TestOwnPagesOnly:
     def test_a_page_of_this_server_may_read(self, site: Site, headers: dict[str, str]) -> None:
         assert site.signed_in().get("/v1/me", headers=headers).status_code == 200
 
+    def test_cookies_of_other_programs_on_this_host_do_no_harm(self, site: Site) -> None:
+        (name, value), *_ = site.signed_in().cookies.items()
+        for others in ('a={"x": 1}; {}', "a=b c; {}", "theme; {}", '{}; x=[1,"2"]'):
+            cookies = {**PAGE, "Cookie": others.replace("{}", f"{name}={value}")}
+            assert site.browser().get("/v1/me", headers=cookies).status_code == 200, others
+
     def test_nobody_else_signs_out(self, site: Site) -> None:
         browser = site.signed_in()
         assert browser.delete("/v1/session", headers={"Sec-Fetch-Site": "cross-site"}).status_code == 403
@@ -331,7 +381,7 @@ class TestOwnPagesOnly:
             ):
                 pass
 
-    def test_graphql_and_streams(self, site: Site) -> None:
+    def test_graphql(self, site: Site) -> None:
         browser = site.signed_in()
         answer = browser.post("/graphql", json={"query": "{ __typename }"}, headers=WRITE)
         assert answer.json() == {"data": {"__typename": "QueryRoot"}}
@@ -361,13 +411,37 @@ class TestTheSession:
     def test_a_new_sign_in_ends_the_old_session(self, site: Site) -> None:
         browser = site.signed_in()
         before = len(site.stored())
-        site.signed_in(browser)
+        back, kept = site.begin(browser), dict(browser.cookies)
+        browser.cookies.clear()
+        browser.cookies.set(
+            "leat-sign-in-8585", kept["leat-sign-in-8585"]
+        )  # the other one is SameSite=Strict
+        assert where(browser.get(back)) == "/ui/"
+        assert browser.get("/v1/me", headers=PAGE).status_code == 200
         assert len(site.stored()) == before
+
+    def test_another_provider_never_gets_its_refresh_token(self, site: Site) -> None:
+        browser, out = site.signed_in(), site.signed_in()
+        env, other = site.app.state.env, OidcIssuer()
+        trusted = {"issuer": other.url, "audience": AUDIENCE, "client_id": CLIENT, "rules": RULES}
+        kept, before = env.identities, len(site.stored())
+        try:
+            for issuers in ([Issuer.model_validate(trusted)], []):
+                site.ahead, env.identities = 400.0, Issuers(issuers)
+                assert browser.get("/v1/me", headers=PAGE).status_code == 401
+                assert out.delete("/v1/session", headers=WRITE).status_code == 204
+                assert len(site.stored()) == before - 2
+                assert not other.asked["/token"] + other.asked["/revoke"]
+                site.ahead, env.identities = 0.0, kept
+                browser, out = site.signed_in(), site.signed_in()
+        finally:
+            env.identities = kept
+            other.close()
 
     def test_a_token_that_has_ended_is_renewed_once(self, site: Site) -> None:
         browser = site.signed_in()
         first = set(site.provider.refreshing)
-        site.now = 290.0
+        site.ahead = 290.0
         asked = site.provider.asked["/token"]
         site.provider.lifetime = 900
         for _ in range(3):
@@ -377,9 +451,9 @@ class TestTheSession:
 
     def test_without_a_provider_a_token_that_counts_still_does(self, site: Site) -> None:
         browser = site.signed_in()
-        site.now, site.provider.fails = 290.0, 503
+        site.ahead, site.provider.fails = 290.0, 503
         assert browser.get("/v1/me", headers=PAGE).status_code == 200
-        site.now = 400.0
+        site.ahead = 400.0
         answer = browser.get("/v1/me", headers=PAGE)
         assert (answer.status_code, answer.json()["code"]) == (503, "issuer-unreachable")
         site.provider.fails = 0
@@ -388,27 +462,30 @@ class TestTheSession:
     def test_a_sign_in_that_the_provider_has_ended(self, site: Site) -> None:
         browser = site.signed_in()
         site.provider.refreshing.clear()
-        site.now, before = 400.0, len(site.stored())
+        site.ahead, before = 400.0, len(site.stored())
         assert browser.get("/v1/me", headers=PAGE).status_code == 401
+        event = site.events("sign_in")[0]
+        assert event.principal == f"{site.provider.url}#ann"
+        assert "invalid_grant" in event.detail
         assert len(site.stored()) == before - 1
 
     def test_a_renewed_token_of_somebody_else_ends_it(self, site: Site) -> None:
         browser = site.signed_in()
         site.provider.claims = {"sub": "bob", "groups": ["data"]}
-        site.now = 400.0
+        site.ahead = 400.0
         assert browser.get("/v1/me", headers=PAGE).status_code == 401
 
     def test_a_role_that_was_taken_away_counts_at_the_next_renewal(self, site: Site) -> None:
         browser = site.signed_in()
         site.provider.claims = {"sub": "ann", "groups": []}
-        site.now = 400.0
+        site.ahead = 400.0
         assert browser.get("/v1/me", headers=PAGE).status_code == 403
         assert browser.get("/v1/me", headers=PAGE).status_code == 401
 
     def test_its_longest_time(self, site: Site) -> None:
         browser = site.signed_in()
         (name, value), *_ = browser.cookies.items()
-        site.now = 43_201.0
+        site.ahead = 43_201.0
         assert browser.get("/v1/me", headers=PAGE).status_code == 401
         later = f"{int(value.split('.')[0]) + 90_000}.{value.split('.')[1]}"
         browser.cookies.clear()
@@ -422,16 +499,25 @@ class TestTheSession:
         """A refresh token serves once: another request has claimed the renewal and then does it."""
         browser = site.signed_in()
         env, value = site.app.state.env, next(iter(browser.cookies.values()))
-        site.now, site.provider.lifetime = 400.0, 900
-        reference = sessions._reference(value)
+        site.ahead, site.provider.lifetime = 400.0, 900
+        reference = reference_of(value)
         with env.open_unit() as unit:
-            found = sessions._find(env, unit, reference)
+            found = find(env, unit, reference)
             assert found is not None
-        claimed = sessions._claim(env, reference, found)
+        claimed = session_renewal._claim(env, reference, found)
         assert claimed is not None
-        assert sessions._claim(env, reference, found) is None
-        renewed = sessions._with_next_token(env, reference, claimed)
-        assert sessions._renewed(env, reference, claimed).token == renewed.token
+        assert session_renewal._claim(env, reference, found) is None
+        renewed = session_renewal._with_next_token(env, reference, claimed)
+        assert session_renewal.renewed(env, reference, claimed).token == renewed.token
+        # One that was so slow that another one took its place changes nothing.
+        site.provider.fails = 503
+        with pytest.raises(IdentityError):
+            session_renewal._with_next_token(env, reference, claimed)
+        site.provider.fails = 0
+        site.provider.refreshing.clear()
+        with pytest.raises(AccessError):
+            session_renewal._with_next_token(env, reference, claimed)
+        assert browser.get("/v1/me", headers=PAGE).status_code == 200
 
     @pytest.mark.parametrize("value", ["", "x", ".", "9999999999.", "9999999999.x", "99.x", "99999999999.x"])
     def test_what_is_no_session(self, site: Site, value: str) -> None:
@@ -470,6 +556,23 @@ class TestTheAuditLog:
         assert (event.principal, event.token) == ("", row.id)
         assert "revoked" in event.detail
         assert made not in str(event)
+
+    def test_the_id_of_an_invented_token_is_cut(self, site: Site) -> None:
+        body = f"leat_{'a' * 5000}"
+        assert self.ask(site, f"{body}{zlib.crc32(body.encode()):08x}").status_code == 401
+        assert site.events("sign_in")[0].token == "aaaaaaaa"
+
+    def test_a_disabled_account(self, site: Site) -> None:
+        with site.world.units() as unit:
+            bob = unit.accounts.find("bob")
+            unit.accounts.update(replace(bob, disabled=True))
+            unit.commit()
+        assert self.ask(site, site.world.reader_token).status_code == 401
+        with site.world.units() as unit:
+            unit.accounts.update(bob)
+            unit.commit()
+        event = site.events("sign_in")[0]
+        assert (event.principal, event.detail) == ("bob", "The token's account is disabled or was deleted.")
 
     def test_a_refused_jwt(self, site: Site) -> None:
         token = site.provider.sign(exp=1_000_000)

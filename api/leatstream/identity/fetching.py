@@ -41,7 +41,9 @@ def fetch_object(url: str, deadline: float, ca_file: Path | None) -> dict[str, A
     try:
         client = httpx2.Client(timeout=left, follow_redirects=False, **reach(url, ca_file))
         with client, client.stream("GET", url, headers={"Accept": "application/json"}) as answer:
-            text = _read(answer, url, deadline)
+            if answer.status_code != 200:
+                raise Unfetchable(f"{url} answered with status {answer.status_code}")
+            text = read_bounded(answer, url, deadline)
     except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
         raise Unfetchable(f"{url} cannot be read: {str(error) or type(error).__name__}") from error
     try:
@@ -51,6 +53,24 @@ def fetch_object(url: str, deadline: float, ca_file: Path | None) -> dict[str, A
     if not isinstance(found, dict):
         raise Unfetchable(f"{url} is not a JSON object")
     return found
+
+
+def discovery_document(issuer: str, deadline: float, ca_file: Path | None) -> dict[str, Any]:
+    """The discovery document of an issuer.
+
+    Args:
+        issuer: its URL, which the document must name.
+        deadline: by ``time.monotonic``.
+        ca_file: authority to trust; None = the machine's.
+
+    Raises:
+        Unfetchable: there is no such document in time.
+    """
+    url = f"{issuer.rstrip('/')}/.well-known/openid-configuration"
+    document = fetch_object(url, deadline, ca_file)
+    if document.get("issuer") != issuer:
+        raise Unfetchable(f"{url} names another issuer")
+    return document
 
 
 def reach(url: str, ca_file: Path | None = None) -> dict[str, Any]:
@@ -67,9 +87,17 @@ def reach(url: str, ca_file: Path | None = None) -> dict[str, Any]:
     return {"verify": ssl.create_default_context(cafile=str(ca_file)) if ca_file is not None else True}
 
 
-def _read(answer: httpx2.Response, url: str, deadline: float) -> bytes:
-    if answer.status_code != 200:
-        raise Unfetchable(f"{url} answered with status {answer.status_code}")
+def read_bounded(answer: httpx2.Response, url: str, deadline: float) -> bytes:
+    """The body of an answer, within bounds of time and size.
+
+    Args:
+        answer: whose body has not been read.
+        url: that was asked, for the message.
+        deadline: by ``time.monotonic``.
+
+    Raises:
+        Unfetchable: it is too large, or was not read in time.
+    """
     text = b""
     for piece in answer.iter_bytes():
         text += piece

@@ -65,13 +65,11 @@ class Issuers:
         name = f"{issuer.issuer}#{subject[0]}"
         rule = next((one for one in issuer.rules if one.fits(_values(claims, one.claim))), None)
         if rule is None:
-            error = AccessError(
+            raise AccessError(
                 "permission-denied",
                 f"No rule for issuer {issuer.issuer} gives a role to {name}.",
                 hint="Add a rule that fits a claim of the token to LEATSTREAM_OIDC, and restart the server.",
-            )
-            error.refused = Refused(name)
-            raise error
+            ).noted_as(Refused(name))
         token_id = next(iter(_values(claims, "jti")), None)
         return Identity(name, rule.role, rule.scope, token_id and token_id[:200])
 

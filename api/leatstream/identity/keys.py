@@ -12,7 +12,7 @@ from joserfc.errors import JoseError
 from joserfc.jwk import ECKey, JWKRegistry, Key, OKPKey, RSAKey
 
 from leatstream.errors import IdentityError
-from leatstream.identity.fetching import SECONDS, Unfetchable, fetch_object
+from leatstream.identity.fetching import SECONDS, Unfetchable, discovery_document, fetch_object
 from leatstream.identity.settings import Issuer, is_safe_url
 
 FRESH = 600.0  # seconds; then they are read again
@@ -102,14 +102,10 @@ class IssuerKeys:
         return keys
 
     def _discovered(self, deadline: float) -> str:
-        base = self._issuer.issuer
-        url = f"{base.rstrip('/')}/.well-known/openid-configuration"
-        document = fetch_object(url, deadline, self._issuer.ca_file)
-        if document.get("issuer") != base:
-            raise Unfetchable(f"{url} names another issuer")
-        found = document.get("jwks_uri")
+        issuer = self._issuer.issuer
+        found = discovery_document(issuer, deadline, self._issuer.ca_file).get("jwks_uri")
         if not isinstance(found, str) or not is_safe_url(found.partition("?")[0]):
-            raise Unfetchable(f"{url} names no jwks_uri with https")
+            raise Unfetchable(f"the discovery document of {issuer} names no jwks_uri with https")
         return found
 
 

@@ -19,7 +19,7 @@ from urllib.parse import urlencode
 import httpx2
 
 from leatstream.errors import AccessError, IdentityError
-from leatstream.identity.fetching import SECONDS, Unfetchable, fetch_object, reach
+from leatstream.identity.fetching import SECONDS, Unfetchable, discovery_document, reach, read_bounded
 from leatstream.identity.settings import is_safe_url
 from leatstream.ports import Tokens, Visit
 
@@ -48,13 +48,10 @@ class Provider:
         self._scopes, self._ca_file = " ".join(sign_in["scopes"]), ca_file
         if not is_safe_url(self.issuer):
             raise _failed(f"The server names {self.issuer} as its issuer, which is no URL with https.")
-        url = f"{self.issuer.rstrip('/')}/.well-known/openid-configuration"
         try:
-            self._document = fetch_object(url, time.monotonic() + SECONDS, ca_file)
+            self._document = discovery_document(self.issuer, time.monotonic() + SECONDS, ca_file)
         except Unfetchable as error:
             raise IdentityError("issuer-unreachable", f"{error}.") from error
-        if self._document.get("issuer") != self.issuer:
-            raise _failed(f"{url} names another issuer.")
 
     def by_device(self, show: Callable[[str, str], None]) -> Tokens:
         """Sign in with a code that the person enters in any browser.
@@ -95,11 +92,11 @@ class Provider:
             AccessError: unauthenticated, the sign-in failed.
             IdentityError: issuer-unreachable.
         """
-        begun = self.begin(redirect_uri)
-        return self.finish(begun, visit(begun.address, begun.state))
+        address, begun = self.begin(redirect_uri)
+        return self.finish(begun, visit(address, begun.state))
 
-    def begin(self, redirect_uri: str) -> Visit:
-        """What a browser is sent to the provider with.
+    def begin(self, redirect_uri: str) -> tuple[str, Visit]:
+        """The address that a browser is sent to, and what its way back is checked by.
 
         Args:
             redirect_uri: where it is sent at the end.
@@ -121,7 +118,7 @@ class Provider:
             "code_challenge_method": "S256",
         }
         address = f"{url}{'&' if '?' in url else '?'}{urlencode(asked)}"
-        return Visit(address, redirect_uri, state, nonce, verifier)
+        return address, Visit(redirect_uri, state, nonce, verifier)
 
     def finish(self, visit: Visit, code: str) -> Tokens:
         """Exchange the code that the browser came back with.
@@ -178,18 +175,19 @@ class Provider:
 
     def _post(self, url: str, form: Mapping[str, str]) -> dict[str, Any]:
         """The JSON answer to a form; refusals are answers too."""
-        headers = {"Accept": "application/json"}
+        headers, deadline = {"Accept": "application/json"}, time.monotonic() + _TIMEOUT
         try:
-            with httpx2.Client(
-                timeout=_TIMEOUT, follow_redirects=False, **reach(url, self._ca_file)
-            ) as client:
-                answer = client.post(url, data=dict(form), headers=headers)
+            client = httpx2.Client(timeout=_TIMEOUT, follow_redirects=False, **reach(url, self._ca_file))
+            with client, client.stream("POST", url, data=dict(form), headers=headers) as answer:
+                text = read_bounded(answer, url, deadline)
+        except Unfetchable as error:
+            raise IdentityError("issuer-unreachable", f"{error}.") from error
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
             reason = str(error) or type(error).__name__
             raise IdentityError("issuer-unreachable", f"{url} does not answer: {reason}.") from error
         try:
-            found = answer.json() if answer.content else {}
-        except ValueError:
+            found = json.loads(text) if text else {}
+        except (ValueError, RecursionError):
             found = None
         if answer.status_code >= 500 or not isinstance(found, dict):
             raise IdentityError("issuer-unreachable", f"{url} answered with status {answer.status_code}.")

@@ -65,14 +65,12 @@ class Visit:
     """A browser's way to the identity provider and back.
 
     Attributes:
-        address: to which the browser is sent.
-        redirect_uri: where it comes back.
+        redirect_uri: where the browser comes back.
         state: that the redirect must carry.
         nonce: that the ID token must carry.
         verifier: proves to the provider that the code is exchanged by who asked for it (PKCE).
     """
 
-    address: str
     redirect_uri: str
     state: str
     nonce: str
@@ -87,8 +85,8 @@ class PeoplesProvider(Protocol):
 
     issuer: str
 
-    def begin(self, redirect_uri: str) -> Visit:
-        """What a browser is sent to the provider with."""
+    def begin(self, redirect_uri: str) -> tuple[str, Visit]:
+        """The address that a browser is sent to, and what its way back is checked by."""
         ...
 
     def finish(self, visit: Visit, code: str) -> Tokens:

@@ -57,6 +57,8 @@ DRIVER_THREADS = 40
 PROBE_THREADS = 2
 # Of requests with tokens of other issuers, whose keys may be slow to read.
 ISSUER_THREADS = 10
+# Of browsers with a session, whose token may have to be renewed: programs with tokens do not wait for them.
+SESSION_THREADS = 10
 # Of browsers that begin or end a sign-in, which anybody can do.
 SIGN_IN_THREADS = 4
 Lifespan = Callable[[FastAPI], AbstractAsyncContextManager[None]]
@@ -125,6 +127,7 @@ def create_app(env: Environment, *, lifespan: Lifespan | None = None) -> FastAPI
     app.state.driver_threads = CapacityLimiter(DRIVER_THREADS)
     app.state.probe_threads = CapacityLimiter(PROBE_THREADS)
     app.state.issuer_threads = CapacityLimiter(ISSUER_THREADS)
+    app.state.session_threads = CapacityLimiter(SESSION_THREADS)
     app.state.sign_in_threads = CapacityLimiter(SIGN_IN_THREADS)
     routes: list[Any] = []
     for router in ROUTERS:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from http.cookies import CookieError, SimpleCookie
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
+from starlette.requests import HTTPConnection
 from starlette.responses import Response
 from starlette.types import Scope
 
@@ -51,6 +51,7 @@ def origin_of(env: Environment, scope: Scope) -> Origin:
     """
     scheme = {"ws": "http", "wss": "https"}.get(scope["scheme"], scope["scheme"])
     url = env.settings.public_url or f"{scheme}://{Headers(scope=scope).get('host', '')}".lower()
+    url = url.removesuffix(":443" if url.startswith("https://") else ":80")  # browsers do not write these
     try:
         parts = urlsplit(url)
         plain = bool(parts.hostname) and parts.netloc.isascii() and "@" not in url and (parts.port or 1) > 0
@@ -69,11 +70,9 @@ def session_of(env: Environment, scope: Scope) -> str | None:
 
 def cookie_of(scope: Scope, name: str) -> str | None:
     """The value of a cookie; None without one."""
-    try:
-        found = SimpleCookie(Headers(scope=scope).get("cookie", "")).get(name)
-    except CookieError:
-        return None
-    return None if found is None or not found.value.isascii() else found.value
+    # Not by http.cookies: there one cookie of another program on this host hides all of them.
+    found = HTTPConnection(scope).cookies.get(name)
+    return found if found is not None and found.isascii() else None
 
 
 def require_own_page(env: Environment, scope: Scope) -> None:

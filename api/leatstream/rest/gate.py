@@ -141,15 +141,16 @@ class Gate:
 
     async def _authenticate(self, scope: Scope, token: str, session: str | None = None) -> Principal:
         """The principal of a token, or of a browser's session; a refusal is noted."""
-        of_issuer = session is not None or authorization.is_of_issuer(token)
+        threads, more = scope["app"].state, (scope["leatstream.request_id"], _address(scope))
         # An issuer may have to be asked first, for which nobody else waits.
-        limiter = scope["app"].state.issuer_threads if of_issuer else None
-        authenticate = authorization.authenticate if session is None else authenticate_session
-        given = session or token, scope["leatstream.request_id"], _address(scope)
+        limiter = threads.issuer_threads if authorization.is_of_issuer(token) else None
+        authenticate = partial(authorization.authenticate, self._env, token, *more)
         try:
             if session is not None:
                 browsers.require_own_page(self._env, scope)
-            return await to_thread.run_sync(authenticate, self._env, *given, limiter=limiter)
+                limiter = threads.session_threads
+                authenticate = partial(authenticate_session, self._env, session, *more)
+            return await to_thread.run_sync(authenticate, limiter=limiter)
         except AccessError as error:
             await run_in_threadpool(self._note_sign_in, scope, error)
             raise
@@ -162,7 +163,6 @@ class Gate:
         if console.is_for_browsers(scope, headers):
             await RedirectResponse(console.HOME)(scope, receive, send)
             return
-        session = None if "authorization" in headers else browsers.session_of(self._env, scope)
         if scope["path"].startswith(_DRIVERS):
             token = bearer(headers.get("authorization", ""))
             # Drivers have tokens of their own, which the routes check again, at each look for work.
@@ -171,6 +171,7 @@ class Gate:
             await to_thread.run_sync(authenticate_driver, self._env, driver, token, limiter=limiter)
             scope["leatstream.token"] = token
         else:
+            session = None if "authorization" in headers else browsers.session_of(self._env, scope)
             token = "" if session is not None else bearer(headers.get("authorization", ""))
             again = partial(self._authenticate, scope, token, session)
             scope["leatstream.authenticate"] = again  # streams that outlive what the token may do

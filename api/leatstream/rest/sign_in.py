@@ -28,7 +28,7 @@ from leatstream.services.nouns.audit import note_refused_sign_in
 
 T = TypeVar("T")
 START, CALLBACK = "/v1/sign-in/start", "/v1/sign-in/callback"
-_MOST = 2000  # characters of a page's address
+_MOST = 2000  # bytes of a page's address: browsers drop a cookie of more than 4096
 # A page of the console; the first character after the slash keeps "//elsewhere.example" out.
 _PAGE = re.compile(r"/(?![/\\])[^\x00-\x20\x7f\\]*\Z")
 # What the page of the sign-in says for each; the log and the audit log have the details.
@@ -59,9 +59,10 @@ async def _start(request: Request) -> Response:
         return _to_the_console("/sign-in")  # nobody else begins a sign-in here
     if not origin.may_sign_in:
         return _failed("insecure")
-    page = wanted if len(wanted) <= _MOST and _PAGE.match(wanted) else "/"
+    page = wanted if len(wanted.encode()) <= _MOST and _PAGE.match(wanted) else "/"
     try:
-        begun = await _aside(request, partial(sessions.begin, env, origin.url + CALLBACK, page))
+        begin = partial(sessions.begin, env, origin.url + CALLBACK, page, session_of(env, request.scope))
+        begun = await _aside(request, begin)
     except (LeatstreamError, CatalogAway) as error:
         return await _refused(request, error)
     answer = _redirect(begun.address)
@@ -72,13 +73,10 @@ async def _start(request: Request) -> Response:
 async def _finish(request: Request) -> Response:
     env, origin = request.app.state.env, origin_of(request.app.state.env, request.scope)
     sealed = cookie_of(request.scope, origin.name(SIGN_IN)) or ""
-    before = session_of(env, request.scope)
     who = _client(request)
     finish = partial(sessions.finish, env, sealed, dict(request.query_params), who.request, who.address)
     try:
         done = await _aside(request, finish)
-        if before is not None:
-            await _aside(request, partial(sessions.end, env, before, who.request, who.address))
     except (LeatstreamError, CatalogAway) as error:
         return _without(origin, await _refused(request, error))
     answer = _without(origin, _to_the_console(done.wanted))

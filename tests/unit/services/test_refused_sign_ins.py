@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from leatstream.model.access import AuditEvent
@@ -47,9 +48,11 @@ def test_a_flood_goes_on_as_one_event_a_minute() -> None:
 
 def test_many_addresses_share_one_event() -> None:
     found = RefusedSignIns()
-    written = [one for n in range(10_000) for one in found.take(event(address=f"a{n}"), 0.0)]
+    several = (replace(event(address=f"a{n}"), principal=f"p{n}", token=f"t{n}") for n in range(10_000))
+    written = [one for each in several for one in found.take(each, 0.0)]
     assert len(written) == MOST + 1
     assert (written[-1].address, written[-1].detail) == (None, "Several addresses or reasons.")
+    assert (written[-1].principal, written[-1].token) == ("", None)
     assert [one.count for one in found.waiting(WINDOW)] == [10_000 - MOST - 1]
     assert found._windows.keys() == {("", "")}
     found.waiting(2 * WINDOW)

@@ -31,7 +31,7 @@ async def get_session(env: Env, request: Request) -> SessionView:
         require_own_page(env, request.scope)
         try:
             work = partial(sessions.authenticate_session, env, value)
-            who = await to_thread.run_sync(work, limiter=request.app.state.issuer_threads)
+            who = await to_thread.run_sync(work, limiter=request.app.state.session_threads)
         except AccessError:
             pass  # it has ended
     account, role = (who.name, who.role) if who is not None else (None, None)

@@ -29,6 +29,7 @@ WRITE = "write"
 OPERATE = "operate"
 
 _PREFIX = "leat"
+_ID_LENGTH = 8
 ADMINISTRATOR = "admin"  # of the token that the first start makes
 _NOTE_USE = timedelta(hours=1)
 _EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
@@ -109,7 +110,7 @@ def mint_token() -> tuple[str, str, str]:
     Returns:
         The token (shown once), its id, and the SHA-256 that is stored.
     """
-    token_id = secrets.token_hex(4)
+    token_id = secrets.token_hex(_ID_LENGTH // 2)
     body = f"{_PREFIX}_{token_id}_{secrets.token_hex(24)}"
     token = f"{body}{zlib.crc32(body.encode()):08x}"
     return token, token_id, hash_token(token)
@@ -153,27 +154,24 @@ def authenticate(
         with env.open_unit(write=False) as unit:
             row = unit.find_token(hash_token(token))
             found = principal_of(unit, row, request, address) if row is not None else None
-            refused = _why(unit, token) if found is None else refused
+            refused = _why(unit, token, row) if found is None else refused
     if row is None or found is None:
-        error = AccessError(
+        raise AccessError(
             "unauthenticated",
             "The bearer token is missing, mistyped or no longer valid.",
             hint="Send 'Authorization: Bearer leat_…'; `leat dev` prints where its token is.",
-        )
-        error.refused = refused
-        raise error
+        ).noted_as(refused)
     _note_use(env, row)
     return found
 
 
-def _why(unit: UnitOfWork, token: str) -> Refused:
+def _why(unit: UnitOfWork, token: str, live: TokenRow | None) -> Refused:
     """What the audit log has of a token that is not accepted. Its id is no secret."""
-    token_id = token.split("_")[1]
-    row = unit.tokens.find(hash_token(token), _EARLIEST)
+    row = live or unit.tokens.find(hash_token(token), _EARLIEST)
     if row is None:
+        token_id = token.split("_")[1][:_ID_LENGTH]  # anybody can write more there
         return Refused(token=token_id, reason="The token was revoked, or is none of this server.")
-    live = unit.find_token(row.hash) is not None
-    reason = "The token's account is disabled or was deleted." if live else "The token has expired."
+    reason = "The token has expired." if live is None else "The token's account is disabled or was deleted."
     return Refused(row.principal, row.role, row.id, reason)
 
 
@@ -184,13 +182,11 @@ def _of_issuer(env: Environment, token: str, request: str | None, address: str |
             # ``put_account`` gives no such name; a catalog from elsewhere may hold one.
             raise AccessError("permission-denied", f"A local account has the name {found.name}.")
         if found.role not in BUILT_IN and unit.roles.find(found.role) is None:
-            error = AccessError(
+            raise AccessError(
                 "permission-denied",
                 f"Role {quote(found.role)}, which the token's claims give, does not exist.",
                 hint=f"Run CREATE ROLE {quote(found.role)}, or change the rule in LEATSTREAM_OIDC.",
-            )
-            error.refused = Refused(found.name, found.role, found.token)
-            raise error
+            ).noted_as(Refused(found.name, found.role, found.token))
         rights = rights_in(unit, found.role, found.scope)
     return Principal(found.name, found.role, rights, found.token, request, address, bound=True)
 
@@ -216,13 +212,11 @@ def principal_of(
     if account is None or account.disabled:
         return None
     if row.role not in account.roles:
-        error = AccessError(
+        raise AccessError(
             "permission-denied",
             f"{quote(account.name)} no longer has role {quote(row.role)}, for which the token was made.",
             hint=f"Make a new token, or: GRANT ROLE {quote(row.role)} TO …",
-        )
-        error.refused = Refused(account.name, row.role, row.id)
-        raise error
+        ).noted_as(Refused(account.name, row.role, row.id))
     rights = rights_in(unit, row.role, Scope(row.scope))
     return Principal(row.principal, row.role, rights, row.id, request, address, bound=True)
 

@@ -39,7 +39,8 @@ class RefusedSignIns:
             found = self._ended(now)
             key = (event.address or "", event.detail or event.code or "")
             if key not in self._windows and len(self._windows) >= MOST:
-                key, event = _REST, replace(event, address=None, detail="Several addresses or reasons.")
+                nobody = replace(event, principal="", role="", token=None, address=None)
+                key, event = _REST, replace(nobody, detail="Several addresses or reasons.")
             window = self._windows.get(key)
             if window is None:
                 self._windows[key] = _Window(now)
