@@ -5,6 +5,7 @@ import { api, dataOf } from "../api/client";
 import { PAGE_SIZE, usePages } from "../api/pages";
 import type { Schemas } from "../api/problem";
 import { SAMPLE } from "../applications/sample";
+import { usePoll } from "../events/useFeed";
 import { AsCode } from "../parts/AsCode";
 import { Filter } from "../parts/Filter";
 import { NameLink } from "../parts/Names";
@@ -45,7 +46,7 @@ export function Applications(): ReactNode {
           params: { query: { q, state: known, page_size: PAGE_SIZE, page_token: token } },
         }),
       ),
-    POLL_MS,
+    usePoll(POLL_MS),
   );
   const write = (): void => {
     openText(SAMPLE);
