@@ -2,6 +2,18 @@ import { type UseQueryResult, useQuery } from "@tanstack/react-query";
 import { api, dataOf } from "./client";
 import type { Schemas } from "./problem";
 
+/** States of queries, and so of applications; those that people look for come first. */
+export const STATES: Schemas["QueryState"][] = [
+  "running",
+  "failed",
+  "starting",
+  "pending",
+  "stopping",
+  "stopped",
+  "lost",
+  "completed",
+];
+
 /** Of more queries than these, the others are not looked at. */
 export const MOST_QUERIES = 500;
 
