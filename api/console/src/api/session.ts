@@ -1,3 +1,4 @@
+import { errorOf, unreachable } from "./problem";
 import { forgetToken, readToken, tellListeners } from "./token";
 
 // Says that a page of this server sends the request; pages elsewhere cannot send it.
@@ -48,11 +49,13 @@ export function sessionWasRefused(): void {
   tellListeners(true);
 }
 
-/** Forget the token, and end the session on the server. */
+/** Forget the token, and end the session on the server; without a token, throws if the session goes on. */
 export async function signOut(): Promise<void> {
-  await fetch(PATH, { method: "DELETE", headers: HEADERS }).catch(() => null);
+  const answer = await fetch(PATH, { method: "DELETE", headers: HEADERS }).catch(() => null);
+  const hasToken = readToken() !== null;
+  if (!answer?.ok && !hasToken) throw answer ? await errorOf(answer) : unreachable();
   account = null;
   asked = null;
-  if (readToken() === null) tellListeners();
-  else forgetToken();
+  if (hasToken) forgetToken();
+  else tellListeners();
 }
