@@ -27,13 +27,13 @@ export function touchedBy({ kind, name, type }: Change): Key[] {
   if (kind === "query") found.push(["flow"], ["pages", "applications"], ["application"]);
   if (kind === "query" && type !== "state") found.push(["queries"]);
   if (kind === "application") found.push([kind, name]);
-  if (kind === "function" || kind === "function_source") found.push(["functions"]);
+  if (kind === "function" || kind === "function_source") found.push(["functions"], ["export"]);
   if (kind === "secret") found.push(["secrets", "one", name]);
   if (kind === "schema_registry") found.push(["registry", name]);
   if ((kind === "store" || kind === "schema_registry") && type !== "state") found.push(["secrets", "users"]);
   if (kind === "role") found.push(["access"], ["me"]);
   if (kind === "user" || kind === "service_account") found.push(["access"]);
-  if (type !== "state") found.push(["export", `${kind}:${name}`]);
+  if (type !== "state") found.push(["export", kind === "relation" ? name : `${kind}:${name}`]);
   if (NAMED.includes(kind) && type !== "state") found.push(["names"]);
   return found;
 }
