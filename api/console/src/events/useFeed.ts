@@ -1,5 +1,6 @@
 import { type QueryClient, useQueryClient } from "@tanstack/react-query";
 import { useEffect } from "react";
+import { checkSession } from "../api/session";
 import { onTokenChange } from "../api/token";
 import { followFeed, forgetFeed, type Taken, useFeedState } from "./feed";
 import { touchedBy } from "./touched";
@@ -20,12 +21,16 @@ export function useFeed(): void {
       control = new AbortController();
       void followFeed(control.signal, invalidator(client));
     };
+    const turn = (): void => {
+      follow();
+      if (document.visibilityState === "visible") void checkSession();
+    };
     follow();
-    document.addEventListener("visibilitychange", follow);
+    document.addEventListener("visibilitychange", turn);
     // At once: until the page gives way to the sign-in, lines for the old account would still arrive.
     const stopWatching = onTokenChange(() => control?.abort());
     return () => {
-      document.removeEventListener("visibilitychange", follow);
+      document.removeEventListener("visibilitychange", turn);
       stopWatching();
       control?.abort();
     };
