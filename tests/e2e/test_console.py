@@ -605,8 +605,25 @@ def test_the_identity_provider_signs_people_in(
         other = page.context.new_page()  # a tab has no token of its own, and is signed in
         other.goto(f"{served.url}/ui/access?tab=me")
         expect(other.get_by_text(f"{provider.url}#ann")).to_be_visible()
+        shown_again = "document.dispatchEvent(new Event('visibilitychange'))"
+        page.get_by_role("link", name="Access", exact=True).click()
+        expect(page.get_by_text(f"{provider.url}#ann")).to_be_visible()
+        provider.claims["sub"] = "ben"  # another tab begins a session for another person
+        other.goto(f"{served.url}/ui/sign-in")
+        other.get_by_role("link", name="Sign in with 127.0.0.1").click()
+        expect(other.get_by_role("button", name="Sign out")).to_be_visible()
+        page.evaluate("window.readByAnn = true")
+        page.evaluate(shown_again)
+        page.wait_for_function("window.readByAnn === undefined")  # nothing that ann has read stays
+        expect(page.get_by_text(f"{provider.url}#ben")).to_be_visible()
+        other.route("**/v1/session", lambda route: route.abort())
+        other.get_by_role("button", name="Sign out").click()
+        expect(other.get_by_text("You are still signed in")).to_be_visible()
+        other.unroute("**/v1/session")
         other.get_by_role("button", name="Sign out").click()
         expect(other.get_by_role("link", name="Sign in with 127.0.0.1")).to_be_visible()
+        page.evaluate(shown_again)
+        expect(page.get_by_text("You have been signed out")).to_be_visible()
         page.reload()
         expect(page).to_have_url(re.compile("/ui/sign-in"))
         page.goto(f"{served.url}/ui/sign-in?failed=no-role")

@@ -207,7 +207,7 @@ declare module "@tanstack/react-router" {
   }
 }
 
-// Whoever forgets the token, the button or a refused call: its page gives way to the sign-in, and comes back after.
+// After a sign-out or a refused call the page gives way to the sign-in, and comes back after it.
 onTokenChange(() => {
   if (!wasSignedIn() && router.state.location.pathname !== "/sign-in") {
     void router.navigate({ to: "/sign-in", search: { next: router.state.location.href } });

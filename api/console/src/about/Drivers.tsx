@@ -1,7 +1,7 @@
 import { Stack, Text } from "@mantine/core";
-import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
-import { api, dataOf } from "../api/client";
+import { MOST_QUERIES, useQueryList } from "../api/queries";
+import { usePoll } from "../events/useFeed";
 import { NameLink, NameLinks } from "../parts/Names";
 import { Empty, Section, Source } from "../parts/Page";
 import { Problem } from "../parts/Problem";
@@ -9,7 +9,6 @@ import { type Column, Rows, Waiting } from "../parts/Rows";
 import { bytes, type Driver, driversOf, waitingOf } from "./drivers";
 
 const POLL_MS = 5_000;
-const MOST = 500;
 const COLUMNS: Column<Driver>[] = [
   { head: "Driver", width: 150, cell: ({ id }) => <span className="mono">{id}</span> },
   { head: "Kind", width: 100, cell: ({ mode }) => mode },
@@ -24,11 +23,7 @@ const WAITING: Column<{ name: string; message: string }>[] = [
 
 /** Which drivers run queries, with their memory, and which queries wait for one. */
 export function Drivers(): ReactNode {
-  const found = useQuery({
-    queryKey: ["about", "queries"],
-    queryFn: () => dataOf(api.GET("/v1/queries", { params: { query: { page_size: MOST } } })),
-    refetchInterval: POLL_MS,
-  });
+  const found = useQueryList(usePoll(POLL_MS, true));
   if (found.error) return <Problem error={found.error} retry={() => void found.refetch()} />;
   if (!found.data) return <Waiting />;
   const drivers = driversOf(found.data.items);
@@ -40,7 +35,7 @@ export function Drivers(): ReactNode {
         {`Drivers that run queries: ${drivers.length}${memory > 0 ? `, with ${bytes(memory)} of memory` : ""}. `}
         {`Queries that wait to start: ${waiting.length}. Queries that your role does not see are left out.`}
       </Text>
-      {found.data.next_page_token && <Text size="sm">Only the first {MOST} queries were looked at.</Text>}
+      {found.data.next_page_token && <Text size="sm">Only the first {MOST_QUERIES} queries were looked at.</Text>}
       {waiting.length > 0 && (
         <Section title="Waiting">
           <Rows label="Waiting queries" columns={WAITING} items={waiting} keyOf={({ name }) => name} />

@@ -68,7 +68,9 @@ export function NewAccount({ kind, close, done }: Props): ReactNode {
 }
 
 /** Changes the default role and the comment of an account. Its roles are members' of the roles' pages. */
-export function EditAccount({ kind, account, close, done }: Props & { account: Account }): ReactNode {
+export function EditAccount({ kind, account: newest, close, done }: Props & { account: Account }): ReactNode {
+  // The list is read again meanwhile; with the newest generation it would overwrite what others changed.
+  const [account] = useState(newest);
   const [defaultRole, setDefaultRole] = useState(account.default_role ?? "");
   const [comment, setComment] = useState(account.comment ?? "");
   const more = { default_role: defaultRole || null, comment: comment || null };

@@ -1,10 +1,10 @@
-import { Group, Select, Stack, Text } from "@mantine/core";
+import { Group, Stack, Text } from "@mantine/core";
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { api, dataOf } from "../api/client";
 import { PAGE_SIZE, usePages } from "../api/pages";
 import type { Schemas } from "../api/problem";
-import { Filter } from "../parts/Filter";
+import { Choice, Filter } from "../parts/Filter";
 import { Empty } from "../parts/Page";
 import { type Column, PagedRows } from "../parts/Rows";
 import { State } from "../parts/State";
@@ -97,14 +97,11 @@ export function Audit(): ReactNode {
       <Group gap="sm">
         <Filter label="Account, exact" value={account} change={(value) => set({ account: value })} />
         <Filter label="Filter the loaded events" value={q} change={(value) => set({ q: value })} />
-        <Select
-          aria-label="Outcome"
-          placeholder="Any outcome"
-          data={["allowed", "denied"]}
-          value={outcome ?? null}
-          clearable
-          w={150}
-          onChange={(value) => set({ outcome: value ?? undefined })}
+        <Choice
+          label="Outcome"
+          values={["allowed", "denied"]}
+          value={outcome}
+          change={(value) => set({ outcome: value })}
         />
       </Group>
       <PagedRows

@@ -2,11 +2,11 @@ import { Stack } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { api, dataOf } from "../api/client";
+import { curl } from "../api/code";
 import { AsCode } from "../parts/AsCode";
 import { Facts, Section } from "../parts/Page";
 import { Problem } from "../parts/Problem";
 import { Waiting } from "../parts/Rows";
-import { curl } from "./code";
 import { RoleLinks } from "./links";
 
 const SCOPES = {

@@ -1,13 +1,10 @@
-import { curl, hclText, resource, shell, sqlText as text } from "../api/code";
+import { curl, hclText, pathOf, resource, shell, sqlText as text } from "../api/code";
 import { quoted } from "../api/names";
 import type { Forms } from "../parts/AsCode";
 import { type GrantView, plural, queryOf } from "./privileges";
 
-export { curl };
-
-const segment = (name: string): string => encodeURIComponent(quoted(name));
-export const rolePath = (role: string): string => `/v1/roles/${segment(role)}`;
-export const tokenPath = (token: string): string => `/v1/tokens/${segment(token)}`;
+export const rolePath = (role: string): string => pathOf("roles", role);
+const tokenPath = (token: string): string => pathOf("tokens", token);
 
 export type NewRole = { name: string; comment: string; inherits: string[] };
 
@@ -82,7 +79,7 @@ export type MemberKind = "role" | "user" | "service_account";
 export type Member = { kind: MemberKind; name: string };
 
 export function memberPath(role: string, { kind, name }: Member): string {
-  return `${rolePath(role)}/members/${kind}/${segment(name)}`;
+  return `${rolePath(role)}/members/${kind}/${encodeURIComponent(quoted(name))}`;
 }
 
 const leatMember = (role: string, { kind, name }: Member): string =>

@@ -1,3 +1,4 @@
+import { errorOf, unreachable } from "./problem";
 import { forgetToken, readToken, tellListeners } from "./token";
 
 // Says that a page of this server sends the request; pages elsewhere cannot send it.
@@ -18,10 +19,25 @@ export function findSession(): Promise<Session> {
 async function askForSession(): Promise<Session> {
   // Not by the typed client: the command line has no cookies, so no command of leat does this.
   const answer = await fetch(PATH, { headers: HEADERS }).catch(() => null);
-  const found = (answer?.ok ? await answer.json() : {}) as Partial<Session>;
-  if (!answer?.ok) asked = null;
+  if (!answer?.ok) {
+    asked = null;
+    return { issuer: null, account };
+  }
+  const found = (await answer.json()) as Partial<Session>;
   account = found.account ?? null;
   return { issuer: found.issuer ?? null, account };
+}
+
+/** Ask again: all tabs of a browser share the session, and another one may have ended it or begun a new one. */
+export async function checkSession(): Promise<void> {
+  const before = account;
+  if (readToken() !== null || before === null) return;
+  asked = null;
+  const { account: now } = await findSession();
+  if (now === before) return;
+  if (now === null) tellListeners(true);
+  // What is shown was read by another account: begin from nothing.
+  else window.location.reload();
 }
 
 /** Whether requests of this tab have a token, or the cookie of a session. */
@@ -48,11 +64,13 @@ export function sessionWasRefused(): void {
   tellListeners(true);
 }
 
-/** Forget the token, and end the session on the server. */
+/** Forget the token, and end the session on the server; without a token, throws if the session goes on. */
 export async function signOut(): Promise<void> {
-  await fetch(PATH, { method: "DELETE", headers: HEADERS }).catch(() => null);
+  const answer = await fetch(PATH, { method: "DELETE", headers: HEADERS }).catch(() => null);
+  const hasToken = readToken() !== null;
+  if (!answer?.ok && !hasToken) throw answer ? await errorOf(answer) : unreachable();
   account = null;
   asked = null;
-  if (readToken() === null) tellListeners();
-  else forgetToken();
+  if (hasToken) forgetToken();
+  else tellListeners();
 }

@@ -1,5 +1,3 @@
-import { useSyncExternalStore } from "react";
-
 // The session's storage ends with the tab: a token does not stay on a shared machine.
 const KEY = "leatstream.token";
 const listeners = new Set<() => void>();
@@ -38,9 +36,4 @@ export function tokenWasRefused(): boolean {
 export function onTokenChange(listener: () => void): () => void {
   listeners.add(listener);
   return () => listeners.delete(listener);
-}
-
-/** The token of this tab, followed. */
-export function useToken(): string | null {
-  return useSyncExternalStore(onTokenChange, readToken);
 }

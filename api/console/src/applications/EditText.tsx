@@ -29,7 +29,9 @@ function formsOf(view: View, sql: string): Forms {
 }
 
 /** Gives an application another text: what becomes of each query is shown before it is sent. */
-export function EditText({ view, close }: { view: View; close: () => void }): ReactNode {
+export function EditText({ view: newest, close }: { view: View; close: () => void }): ReactNode {
+  // The page reads the application again meanwhile; with the newest generation it would overwrite what others changed.
+  const [view] = useState(newest);
   const [text, setText] = useState(view.sql);
   const client = useQueryClient();
   const names = useNames();

@@ -4,6 +4,7 @@ import { type ReactNode, useState } from "react";
 import { api, dataOf } from "../api/client";
 import { quoted } from "../api/names";
 import type { Schemas } from "../api/problem";
+import { usePoll } from "../events/useFeed";
 import { NameLink } from "../parts/Names";
 import { Section, Source } from "../parts/Page";
 import { Problem } from "../parts/Problem";
@@ -46,12 +47,12 @@ export function lagOf({ status }: QueryView): number | undefined {
 export function Members({ view }: { view: View }): ReactNode {
   const names = view.queries.slice(0, READ);
   const found = useQuery({
-    queryKey: ["application", "members", ...names],
+    queryKey: ["application-members", ...names],
     queryFn: () =>
       Promise.all(
         names.map((name) => dataOf(api.GET("/v1/queries/{query}", { params: { path: { query: quoted(name) } } }))),
       ),
-    refetchInterval: POLL_MS,
+    refetchInterval: usePoll(POLL_MS, true),
   });
   const queries = new Map(found.data?.map((query) => [query.name, query]));
   const jobs = new Map(view.plan?.queries?.map(({ name, job }) => [name, job ?? undefined]));
@@ -89,7 +90,7 @@ export function Newest({ view: { plan, generation } }: { view: View }): ReactNod
 export function Logs({ name }: { name: string }): ReactNode {
   const [opened, setOpened] = useState(false);
   const found = useQuery({
-    queryKey: ["application", "logs", name],
+    queryKey: ["application-log", name],
     queryFn: () =>
       dataOf(
         api.GET("/v1/applications/{application}/logs", {

@@ -65,9 +65,10 @@ export async function followFeed(signal: AbortSignal, take: (taken: Taken) => vo
     try {
       for await (const line of readLines(pathOf(position), signal)) {
         if (signal.aborted) return;
+        takeLine(JSON.parse(line) as Line, take);
+        // Only now: a server that answers with an error alone is asked later and later too.
         pause = FIRST_MS;
         setState("live");
-        takeLine(JSON.parse(line) as Line, take);
       }
       if (signal.aborted) return;
       pause = FIRST_MS;
@@ -94,7 +95,8 @@ function takeLine(line: Line, take: (taken: Taken) => void): void {
   if (line.reset !== undefined) take({ reset: true });
   if (line.id !== undefined) {
     const change = line as Change;
-    items = [change, ...items].slice(0, KEPT);
+    // A stream that broke before its first position is read from the beginning again.
+    items = [change, ...items.filter(({ id }) => id !== change.id)].slice(0, KEPT);
     tell();
     if (isNew) {
       position = change.id;

@@ -16,7 +16,9 @@ import PythonEditor from "./PythonEditor";
 type Props = { source: Schemas["FunctionSourceView"]; close: () => void; done: () => void };
 
 /** Gives a source new code. Its functions keep their signatures. */
-export default function EditSource({ source, close, done }: Props): ReactNode {
+export default function EditSource({ source: newest, close, done }: Props): ReactNode {
+  // The page reads the source again meanwhile; with the newest generation it would overwrite what others changed.
+  const [source] = useState(newest);
   const [code, setCode] = useState(source.content);
   const [restart, setRestart] = useState(true);
   const name = quoted(source.name);

@@ -1,12 +1,8 @@
 import { type UseQueryResult, useQuery } from "@tanstack/react-query";
-import { api, dataOf } from "../api/client";
 import { asText } from "../api/exact";
-import type { Schemas } from "../api/problem";
 import { runSql } from "../api/statements";
 
 export type Source = { name: string; file: string; language: string; size: number; comment: string; owner: string };
-// Of more queries than these, the callers are not looked for.
-export const MOST_QUERIES = 500;
 
 /** Function sources without their content, which may be large: SQL lists them so. */
 export function useSources(): UseQueryResult<Source[]> {
@@ -28,14 +24,5 @@ export function useSources(): UseQueryResult<Source[]> {
         };
       });
     },
-  });
-}
-
-/** Queries, to look for those that call a function. */
-export function useQueries(): UseQueryResult<Schemas["QueryList"]> {
-  return useQuery({
-    queryKey: ["functions", "queries"],
-    queryFn: () => dataOf(api.GET("/v1/queries", { params: { query: { page_size: MOST_QUERIES } } })),
-    staleTime: 15_000,
   });
 }

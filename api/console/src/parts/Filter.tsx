@@ -1,4 +1,4 @@
-import { TextInput } from "@mantine/core";
+import { Select, TextInput } from "@mantine/core";
 import { useDebouncedCallback } from "@mantine/hooks";
 import { type ReactNode, useEffect, useState } from "react";
 
@@ -21,6 +21,23 @@ export function Filter({ label, value, change }: Props): ReactNode {
         setText(event.currentTarget.value);
         later(event.currentTarget.value);
       }}
+    />
+  );
+}
+
+type ChoiceProps = Props & { values: readonly string[] };
+
+/** One of a few values, or any of them. */
+export function Choice({ label, values, value, change }: ChoiceProps): ReactNode {
+  return (
+    <Select
+      aria-label={label}
+      placeholder={`Any ${label.toLowerCase()}`}
+      data={[...values]}
+      value={value ?? null}
+      clearable
+      w={150}
+      onChange={(chosen) => change(chosen ?? undefined)}
     />
   );
 }

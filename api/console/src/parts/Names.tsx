@@ -8,6 +8,7 @@ const PLACES = {
   store: "/stores/$store",
   function: "/functions/$function",
   secret: "/secrets/$secret",
+  registry: "/schema-registries/$registry",
   application: "/applications/$application",
 } as const;
 type Kind = keyof typeof PLACES;

@@ -28,7 +28,7 @@ import {
   IconTerminal2,
   IconTopologyStar3,
 } from "@tabler/icons-react";
-import { useQuery } from "@tanstack/react-query";
+import { useMutation, useQuery } from "@tanstack/react-query";
 import { Link, Outlet, useLocation } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { api, dataOf } from "../api/client";
@@ -36,6 +36,7 @@ import { signOut } from "../api/session";
 import { Live } from "../events/Live";
 import { useFeed } from "../events/useFeed";
 import { Boundary } from "./Boundary";
+import { Problem } from "./Problem";
 
 const PLACES = [
   [
@@ -71,6 +72,7 @@ const PLACES = [
 export function Shell(): ReactNode {
   const [open, { toggle, close }] = useDisclosure(false);
   const { pathname } = useLocation();
+  const leave = useMutation({ mutationFn: signOut });
   useFeed();
   return (
     <AppShell
@@ -96,7 +98,7 @@ export function Shell(): ReactNode {
             <Live />
             <SchemeButton />
             <Tooltip label="Sign out">
-              <ActionIcon variant="subtle" color="gray" onClick={() => void signOut()} aria-label="Sign out">
+              <ActionIcon variant="subtle" color="gray" onClick={() => leave.mutate()} aria-label="Sign out">
                 <IconLogout size={18} aria-hidden />
               </ActionIcon>
             </Tooltip>
@@ -126,6 +128,7 @@ export function Shell(): ReactNode {
         ))}
       </AppShell.Navbar>
       <AppShell.Main id="content" tabIndex={-1}>
+        {leave.error && <Problem error={leave.error} title="You are still signed in" />}
         <Boundary key={pathname}>
           <Outlet />
         </Boundary>

@@ -10,11 +10,12 @@ import type { Schemas } from "../api/problem";
 import { AsCode } from "../parts/AsCode";
 import { Copy } from "../parts/Copy";
 import { Facts, Page, Section, Source } from "../parts/Page";
+import { type Panels, PanelTabs } from "../parts/Panels";
 import { Problem } from "../parts/Problem";
 import { type Column, Rows, Waiting } from "../parts/Rows";
 
 type Kind = Schemas["CapabilitiesView"];
-const TABS: Record<string, readonly [string, () => ReactNode]> = {
+const PANELS: Panels = {
   server: ["Server", Server],
   drivers: ["Drivers", Drivers],
   stores: ["Store kinds", StoreKinds],
@@ -23,28 +24,16 @@ const TABS: Record<string, readonly [string, () => ReactNode]> = {
 
 /** What this server is, what it runs, and how to reach it from elsewhere. */
 export function About(): ReactNode {
-  const { tab = "server" } = useSearch({ from: "/inside/about" });
+  const { tab } = useSearch({ from: "/inside/about" });
   const navigate = useNavigate({ from: "/about" });
   return (
     <Page title="About">
-      <Tabs
-        value={tab in TABS ? tab : "server"}
-        keepMounted={false}
-        onChange={(value) => void navigate({ search: { tab: value ?? undefined }, replace: true })}
-      >
-        <Tabs.List mb="sm">
-          {Object.entries(TABS).map(([name, [label]]) => (
-            <Tabs.Tab key={name} value={name}>
-              {label}
-            </Tabs.Tab>
-          ))}
-        </Tabs.List>
-        {Object.entries(TABS).map(([name, [, Panel]]) => (
-          <Tabs.Panel key={name} value={name}>
-            <Panel />
-          </Tabs.Panel>
-        ))}
-      </Tabs>
+      <PanelTabs
+        panels={PANELS}
+        chosen={tab}
+        first="server"
+        choose={(value) => void navigate({ search: { tab: value }, replace: true })}
+      />
     </Page>
   );
 }

@@ -10,6 +10,7 @@ import type { Schemas } from "../api/problem";
 import { runSql } from "../api/statements";
 import { EditText } from "../applications/EditText";
 import { Logs, Members, Newest } from "../applications/parts";
+import { usePoll } from "../events/useFeed";
 import { ExportedCode } from "../parts/AsCode";
 import { Confirm } from "../parts/Confirm";
 import { Facts, Page, Section, Source } from "../parts/Page";
@@ -29,11 +30,14 @@ export function Application(): ReactNode {
   const found = useQuery({
     queryKey: ["application", path],
     queryFn: () => dataOf(api.GET("/v1/applications/{application}", { params: { path: { application: path } } })),
-    refetchInterval: POLL_MS,
+    refetchInterval: usePoll(POLL_MS),
   });
   const change = useMutation({
     mutationFn: ({ call }: Change) => call(),
-    onSuccess: () => void client.invalidateQueries({ queryKey: ["application"] }),
+    onSuccess: () => {
+      void client.invalidateQueries({ queryKey: ["application"] });
+      void client.invalidateQueries({ queryKey: ["application-members"] });
+    },
   });
   const leave = (): void => {
     void navigate({ to: "/applications" });

@@ -1,18 +1,19 @@
-import { Button, Group, Select, Text } from "@mantine/core";
+import { Button, Group, Text } from "@mantine/core";
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { api, dataOf } from "../api/client";
 import { PAGE_SIZE, usePages } from "../api/pages";
 import type { Schemas } from "../api/problem";
+import { STATES } from "../api/queries";
 import { SAMPLE } from "../applications/sample";
+import { usePoll } from "../events/useFeed";
 import { AsCode } from "../parts/AsCode";
-import { Filter } from "../parts/Filter";
+import { Choice, Filter } from "../parts/Filter";
 import { NameLink } from "../parts/Names";
 import { Empty, Page } from "../parts/Page";
 import { type Column, PagedRows } from "../parts/Rows";
 import { State } from "../parts/State";
 import { openText } from "../sql/drafts";
-import { STATES } from "./Queries";
 
 const POLL_MS = 5_000;
 
@@ -45,7 +46,7 @@ export function Applications(): ReactNode {
           params: { query: { q, state: known, page_size: PAGE_SIZE, page_token: token } },
         }),
       ),
-    POLL_MS,
+    usePoll(POLL_MS),
   );
   const write = (): void => {
     openText(SAMPLE);
@@ -66,16 +67,11 @@ export function Applications(): ReactNode {
           value={q}
           change={(value) => void navigate({ search: (old) => ({ ...old, q: value }), replace: true })}
         />
-        <Select
-          aria-label="State"
-          placeholder="Any state"
-          data={STATES}
-          value={known ?? null}
-          clearable
-          w={150}
-          onChange={(value) =>
-            void navigate({ search: (old) => ({ ...old, state: value ?? undefined }), replace: true })
-          }
+        <Choice
+          label="State"
+          values={STATES}
+          value={known}
+          change={(value) => void navigate({ search: (old) => ({ ...old, state: value }), replace: true })}
         />
       </Group>
       <PagedRows

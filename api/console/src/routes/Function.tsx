@@ -7,8 +7,8 @@ import { api, dataOf } from "../api/client";
 import { curl, pathOf, shell } from "../api/code";
 import { quoted } from "../api/names";
 import type { Schemas } from "../api/problem";
+import { MOST_QUERIES, useQueryList } from "../api/queries";
 import { callersOf, signature } from "../functions/code";
-import { MOST_QUERIES, useQueries } from "../functions/lists";
 import { ExportedCode } from "../parts/AsCode";
 import { Confirm } from "../parts/Confirm";
 import { NameLinks } from "../parts/Names";
@@ -48,7 +48,7 @@ export function OneFunction(): ReactNode {
 }
 
 function Details({ one }: { one: FunctionView }): ReactNode {
-  const queries = useQueries();
+  const queries = useQueryList();
   const source = useQuery({
     queryKey: ["functions", "source", one.source],
     queryFn: () =>

@@ -7,9 +7,10 @@ import { curl, pathOf, shell } from "../api/code";
 import { quoted } from "../api/names";
 import { PAGE_SIZE, usePages } from "../api/pages";
 import type { Schemas } from "../api/problem";
+import { MOST_QUERIES, useQueryList } from "../api/queries";
 import { sqlForms } from "../api/statements";
 import { callersOf, SAMPLE, signature, statements } from "../functions/code";
-import { MOST_QUERIES, type Source, useQueries, useSources } from "../functions/lists";
+import { type Source, useSources } from "../functions/lists";
 import { AsCode } from "../parts/AsCode";
 import { Confirm } from "../parts/Confirm";
 import { Filter } from "../parts/Filter";
@@ -63,7 +64,7 @@ export function Functions(): ReactNode {
 
 function List({ q }: { q: string | undefined }): ReactNode {
   const sources = useSources();
-  const queries = useQueries();
+  const queries = useQueryList();
   const pages = usePages(["functions", q], (token) =>
     dataOf(api.GET("/v1/functions", { params: { query: { q, page_size: PAGE_SIZE, page_token: token } } })),
   );

@@ -1,27 +1,19 @@
-import { Anchor, Button, Group, Select, Text, TextInput } from "@mantine/core";
+import { Anchor, Button, Group, Text, TextInput } from "@mantine/core";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { api, dataOf } from "../api/client";
 import { quoted } from "../api/names";
 import { PAGE_SIZE, usePages } from "../api/pages";
 import type { Schemas } from "../api/problem";
+import { STATES } from "../api/queries";
 import { usePoll } from "../events/useFeed";
+import { Choice } from "../parts/Filter";
 import { Empty, Page } from "../parts/Page";
 import { type Column, PagedRows } from "../parts/Rows";
 import { State } from "../parts/State";
 import { age, localTime } from "../parts/time";
 
 type Query = Schemas["QueryView"];
-export const STATES: Schemas["QueryState"][] = [
-  "running",
-  "failed",
-  "starting",
-  "pending",
-  "stopping",
-  "stopped",
-  "lost",
-  "completed",
-];
 const POLL_MS = 5_000;
 
 const COLUMNS: Column<Query>[] = [
@@ -77,16 +69,11 @@ export function Queries(): ReactNode {
             void navigate({ search: (old) => ({ ...old, q: value || undefined }), replace: true });
           }}
         />
-        <Select
-          aria-label="State"
-          placeholder="Any state"
-          data={STATES}
-          value={state ?? null}
-          clearable
-          w={150}
-          onChange={(value) =>
-            void navigate({ search: (old) => ({ ...old, state: value ?? undefined }), replace: true })
-          }
+        <Choice
+          label="State"
+          values={STATES}
+          value={state}
+          change={(value) => void navigate({ search: (old) => ({ ...old, state: value }), replace: true })}
         />
       </Group>
       <PagedRows

@@ -3,8 +3,8 @@ import { IconAlertTriangle } from "@tabler/icons-react";
 import { type UseMutationResult, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link, useNavigate, useParams, useSearch } from "@tanstack/react-router";
 import type { ReactNode } from "react";
-import { curl } from "../access/code";
 import { api, dataOf } from "../api/client";
+import { curl, pathOf } from "../api/code";
 import { quoted } from "../api/names";
 import type { Schemas } from "../api/problem";
 import { usePoll } from "../events/useFeed";
@@ -77,10 +77,7 @@ export function Query(): ReactNode {
             <Versions query={name} />
           </Tabs.Panel>
           <Tabs.Panel value="Code">
-            <ExportedCode
-              name={`query:${quoted(query.name)}`}
-              curl={curl("GET", `/v1/queries/${encodeURIComponent(quoted(query.name))}`)}
-            />
+            <ExportedCode name={`query:${quoted(query.name)}`} curl={curl("GET", pathOf("queries", query.name))} />
           </Tabs.Panel>
         </Tabs>
       )}

@@ -1,30 +1,16 @@
-import { Anchor, Text } from "@mantine/core";
-import { Link } from "@tanstack/react-router";
+import { Text } from "@mantine/core";
 import type { ReactNode } from "react";
 import { api, dataOf } from "../api/client";
-import { quoted } from "../api/names";
 import { PAGE_SIZE, usePages } from "../api/pages";
 import type { Schemas } from "../api/problem";
+import { NameLink } from "../parts/Names";
 import { Empty, Page, Source } from "../parts/Page";
 import { type Column, PagedRows } from "../parts/Rows";
 
 const EXAMPLE = "CREATE SCHEMA_REGISTRY sr WITH ('type' = CONFLUENT, 'uris' = 'https://registry.example.com:8081');";
 
 const COLUMNS: Column<Schemas["SchemaRegistryView"]>[] = [
-  {
-    head: "Schema registry",
-    cell: ({ name }) => (
-      <Anchor
-        component={Link}
-        to="/schema-registries/$registry"
-        params={{ registry: quoted(name) } as never}
-        size="sm"
-        className="break"
-      >
-        {name}
-      </Anchor>
-    ),
-  },
+  { head: "Schema registry", cell: ({ name }) => <NameLink kind="registry" name={name} /> },
   { head: "Type", width: 150, cell: ({ type }) => type },
   { head: "Addresses", cell: ({ uris }) => <span className="break">{uris}</span> },
   { head: "User", width: 130, cell: ({ username }) => username },

@@ -2,9 +2,9 @@ import { Anchor, Button, Group, Select, Stack, Text } from "@mantine/core";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { Link, useNavigate, useParams, useSearch } from "@tanstack/react-router";
 import type { ReactNode } from "react";
-import { curl } from "../access/code";
 import { ObjectGrants } from "../access/ObjectGrants";
 import { api, dataOf } from "../api/client";
+import { curl, pathOf, shell } from "../api/code";
 import { quoted } from "../api/names";
 import { PAGE_SIZE, usePages } from "../api/pages";
 import type { Schemas } from "../api/problem";
@@ -60,14 +60,15 @@ export function Registry(): ReactNode {
       {view && <ObjectGrants on="schema_registry" name={quoted(view.name)} />}
       {view && (
         <Section title="As code">
-          <ExportedCode name={`schema_registry:${quoted(view.name)}`} curl={curl("GET", registryPath(view.name))} />
+          <ExportedCode
+            name={`schema_registry:${quoted(view.name)}`}
+            curl={curl("GET", pathOf("schema-registries", view.name))}
+          />
         </Section>
       )}
     </Page>
   );
 }
-
-const registryPath = (name: string): string => `/v1/schema-registries/${encodeURIComponent(quoted(name))}`;
 
 function Details({ view }: { view: View }): ReactNode {
   return (
@@ -96,8 +97,8 @@ function Delete({ view }: { view: View }): ReactNode {
       consequence="leatstream forgets its address and its password. The registry itself keeps its schemas."
       forms={{
         sql: `DROP SCHEMA_REGISTRY ${name};`,
-        curl: curl("DELETE", registryPath(view.name)),
-        leat: `leat schema-registry delete '${name.replaceAll("'", `'\\''`)}'`,
+        curl: curl("DELETE", pathOf("schema-registries", view.name)),
+        leat: `leat schema-registry delete ${shell(name)}`,
       }}
       call={() => api.DELETE("/v1/schema-registries/{registry}", { params: { path: { registry: name } } })}
       done={() => void navigate({ to: "/schema-registries" })}

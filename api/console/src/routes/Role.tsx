@@ -2,11 +2,12 @@ import { Button, Grid, Stack, Text } from "@mantine/core";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useNavigate, useParams } from "@tanstack/react-router";
 import { lazy, type ReactNode, Suspense, useState } from "react";
-import { curl, revokeForms, rolePath } from "../access/code";
+import { revokeForms, rolePath } from "../access/code";
 import { RoleLinks } from "../access/links";
 import { Members } from "../access/Members";
 import { type GrantView, keyOf, queryOf, targetOf } from "../access/privileges";
 import { api, dataOf } from "../api/client";
+import { curl, shell } from "../api/code";
 import { quoted } from "../api/names";
 import type { Schemas } from "../api/problem";
 import { ExportedCode } from "../parts/AsCode";
@@ -146,7 +147,7 @@ function Delete({ role, done }: { role: string; done: () => void }): ReactNode {
       forms={{
         sql: `DROP ROLE ${name};`,
         curl: curl("DELETE", rolePath(role)),
-        leat: `leat role delete '${name.replaceAll("'", `'\\''`)}'`,
+        leat: `leat role delete ${shell(name)}`,
       }}
       call={() => api.DELETE("/v1/roles/{role}", { params: { path: { role: name } } })}
       done={done}

@@ -7,6 +7,7 @@ import { api, dataOf } from "../api/client";
 import { curl, pathOf, shell } from "../api/code";
 import { quoted } from "../api/names";
 import type { Schemas } from "../api/problem";
+import { useQueryList } from "../api/queries";
 import { ExportedCode } from "../parts/AsCode";
 import { Confirm } from "../parts/Confirm";
 import { NameLinks } from "../parts/Names";
@@ -47,9 +48,12 @@ export function Secret(): ReactNode {
       actions={
         secret && (
           <>
-            <Button size="compact-sm" variant="default" onClick={() => setOpened(true)}>
-              New value
-            </Button>
+            {/* A value given here would take the place of the reference: the secret store is where it changes. */}
+            {!secret.reference && (
+              <Button size="compact-sm" variant="default" onClick={() => setOpened(true)}>
+                New value
+              </Button>
+            )}
             <Drop name={secret.name} done={leave} />
           </>
         )
@@ -108,11 +112,14 @@ function Details({ secret }: { secret: SecretView }): ReactNode {
 
 function Used({ secret }: { secret: string }): ReactNode {
   const users = useUsers();
-  if (users.error) return <Problem error={users.error} retry={() => void users.refetch()} />;
-  if (!users.data) return <Waiting />;
-  const { stores, registries, queries, more } = users.data;
+  const queries = useQueryList();
+  const error = users.error ?? queries.error;
+  if (error) return <Problem error={error} retry={() => void Promise.all([users.refetch(), queries.refetch()])} />;
+  if (!users.data || !queries.data) return <Waiting />;
+  const { stores, registries } = users.data;
+  const more = users.data.more || Boolean(queries.data.next_page_token);
   const uses = usesOf(secret, stores, registries);
-  const names = queriesOf(uses, stores, queries);
+  const names = queriesOf(uses, stores, queries.data.items);
   if (uses.stores.length === 0 && uses.registries.length === 0) {
     return <Text size="sm">No store and no schema registry that you see uses it.</Text>;
   }
@@ -121,12 +128,15 @@ function Used({ secret }: { secret: string }): ReactNode {
       <Facts
         facts={[
           ["Stores", uses.stores.length > 0 && <NameLinks key="stores" kind="store" names={uses.stores} />],
-          ["Schema registries", uses.registries.join(", ")],
+          [
+            "Schema registries",
+            uses.registries.length > 0 && <NameLinks key="registries" kind="registry" names={uses.registries} />,
+          ],
           ["Running queries", <NameLinks key="queries" kind="query" names={names} none="none that you see" />],
         ]}
       />
       {more && <Text size="sm">Only the first {MOST} objects of each kind were looked at.</Text>}
-      {names.length > 0 && <Apply secret={secret} />}
+      <Apply secret={secret} />
     </Stack>
   );
 }

@@ -30,7 +30,11 @@ export function Secrets(): ReactNode {
   const columns: Column<Schemas["SecretView"]>[] = [
     { head: "Secret", width: 180, cell: ({ name }) => <NameLink kind="secret" name={name} /> },
     { head: "Type", width: 130, cell: ({ type }) => type.replaceAll("_", " ") },
-    { head: "Value", width: 90, cell: ({ version }) => `number ${version}` },
+    {
+      head: "Value",
+      width: 110,
+      cell: ({ reference, version }) => (reference ? "by reference" : `number ${version}`),
+    },
     {
       head: "Used by",
       cell: ({ name }) => {

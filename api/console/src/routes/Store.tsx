@@ -2,9 +2,9 @@ import { Anchor, Button, Text } from "@mantine/core";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link, useParams } from "@tanstack/react-router";
 import type { ReactNode } from "react";
-import { curl } from "../access/code";
 import { ObjectGrants } from "../access/ObjectGrants";
 import { api, dataOf } from "../api/client";
+import { curl, pathOf } from "../api/code";
 import { asText } from "../api/exact";
 import { quoted } from "../api/names";
 import { PAGE_SIZE, usePages } from "../api/pages";
@@ -62,7 +62,7 @@ export function Store(): ReactNode {
         <Section title="As code">
           <ExportedCode
             name={`store:${quoted(store.data.name)}`}
-            curl={curl("GET", `/v1/stores/${encodeURIComponent(quoted(store.data.name))}`)}
+            curl={curl("GET", pathOf("stores", store.data.name))}
           />
         </Section>
       )}

@@ -70,7 +70,7 @@ function secretsOf(store: Store): unknown[] {
   return named(store[store.kind as keyof Store]);
 }
 
-/** Queries that shall run and whose job has connected with a secret, directly or through a schema registry. */
+/** What the server would restart, to see it before: queries that shall run and connect with a secret. */
 export function queriesOf(
   { stores: own, registries }: Uses,
   stores: readonly Store[],

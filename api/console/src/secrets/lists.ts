@@ -2,13 +2,12 @@ import { type UseQueryResult, useQuery } from "@tanstack/react-query";
 import { api, dataOf } from "../api/client";
 import type { Schemas } from "../api/problem";
 
-// Of more stores, registries or queries than these, uses are not looked for.
+// Of more stores or registries than these, uses are not looked for.
 export const MOST = 500;
 const params = { params: { query: { page_size: MOST } } };
 type All = {
   stores: Schemas["StoreView"][];
   registries: Schemas["SchemaRegistryView"][];
-  queries: Schemas["QueryView"][];
   more: boolean;
 };
 
@@ -17,16 +16,14 @@ export function useUsers(): UseQueryResult<All> {
   return useQuery({
     queryKey: ["secrets", "users"],
     queryFn: async () => {
-      const [stores, registries, queries] = await Promise.all([
+      const [stores, registries] = await Promise.all([
         dataOf(api.GET("/v1/stores", params)),
         dataOf(api.GET("/v1/schema-registries", params)),
-        dataOf(api.GET("/v1/queries", params)),
       ]);
       return {
         stores: stores.items,
         registries: registries.items,
-        queries: queries.items,
-        more: [stores, registries, queries].some(({ next_page_token: token }) => token),
+        more: [stores, registries].some(({ next_page_token: token }) => token),
       };
     },
     staleTime: 15_000,
