@@ -1,1 +1,0 @@
-import{W as e}from"./client-7SsfWAGm.js";import{t}from"./link-D5R0p2Hl.js";import{t as n}from"./jsx-runtime-LKYXHABd.js";var r=n();function i({root:n}){return(0,r.jsx)(e,{component:t,to:`/lineage`,search:{root:n},size:`xs`,variant:`default`,children:`Lineage`})}export{i as t};

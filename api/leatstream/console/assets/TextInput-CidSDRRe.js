@@ -1,1 +1,0 @@
-import{A as e,I as t}from"./matchContext-DzcpG9Mf.js";import{t as n}from"./InputBase-DwgXrYua.js";import{t as r}from"./jsx-runtime-LKYXHABd.js";var i=r(),a=e(e=>{let r=t([`Input`,`InputWrapper`,`TextInput`],null,e);return(0,i.jsx)(n,{component:`input`,...r,__staticSelector:`TextInput`})});a.classes=n.classes,a.displayName=`@mantine/core/TextInput`;export{a as t};
