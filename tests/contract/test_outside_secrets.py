@@ -100,7 +100,7 @@ def test_statements_and_their_dry_run(leat: TestClient, place: Path) -> None:
 @pytest.mark.parametrize(
     ("body", "status", "said"),
     [
-        ({"reference": "secret://env/HOME"}, 422, "LEAT_SECRET_* are"),
+        ({"reference": "secret://env/HOME"}, 422, "only LEAT_SECRET_*."),
         ({"reference": "secret://env/LEATSTREAM_BOOTSTRAP_TOKEN"}, 422, "not permitted"),
         ({"reference": "secret://file/etc/passwd"}, 422, "not permitted"),
         ({"reference": "secret://vault/kv/leat#a"}, 422, "References to vault are off."),
