@@ -46,8 +46,8 @@ def put_secret(
         reference: to a secret store that holds the value, in place of one; it is looked up once.
 
     Raises:
-        RequestError: a new secret without a value, or a kind that is not built; a reference that is not valid,
-            or that the operator does not permit.
+        RequestError: a new secret without a value, or a kind that is not built; an invalid reference, or one
+            that the operator does not permit.
         AccessError: a new reference without the privilege.
         CatalogError: preconditions.
         SecretStoreError: the secret store does not give the value.
