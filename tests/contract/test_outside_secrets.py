@@ -153,3 +153,11 @@ def test_a_registry_whose_password_cannot_be_read(leat: TestClient, monkeypatch:
     assert (tested.status_code, tested.json()["error_code"]) == (200, "secret-missing"), tested.text
     listed = leat.get("/v1/schema-registries/sr/subjects")
     assert (listed.status_code, listed.json()["code"]) == (502, "secret-missing")
+
+
+def test_a_reference_is_refused_at_its_place(leat: TestClient, place: Path) -> None:
+    assert leat.post("/v1/statements", json={"sql": SQL.format(f"secret://file{place}")}).status_code == 200
+    for verb in ("CREATE OR REPLACE", "UPDATE"):
+        sql = SQL.replace("CREATE", verb).format("secret://env/HOME")
+        fault = leat.post("/v1/statements", json={"sql": sql}).json()["errors"][0]
+        assert sql[fault["position"]["offset"] :].startswith("'secret://env/HOME'"), fault

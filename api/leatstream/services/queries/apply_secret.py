@@ -54,7 +54,7 @@ def apply_secret(env: Environment, principal: Principal, name: str) -> Applied:
     with env.open_unit() as unit:
         stores = connect_again(unit, name)
         seen = {store.name for store in stores if unit.stores.find(store.name) is not None}
-        concerned = _stores_of(unit, name)
+        concerned = {store.name for store in stores} | _described_by(unit, name)
         using = [query for query in _running(unit) if _uses(unit, query, concerned)]
         queries = [query.name for query in using if _may_operate(unit, query)]
         unit.commit()
@@ -65,18 +65,17 @@ def apply_secret(env: Environment, principal: Principal, name: str) -> Applied:
     return Applied(tuple(sorted(seen)), tuple(queries), len(using) - len(queries))
 
 
-def _stores_of(unit: UnitOfWork, secret: str) -> set[str]:
-    """Names of the stores that use the secret, by themselves or by their schema registry."""
+def _described_by(unit: UnitOfWork, secret: str) -> set[str]:
+    """Names of the stores whose schema registry uses the secret."""
     registries = {
         one.name
         for one in unit.unfiltered.schema_registries.page(limit=100_000)
         if secret in one.secret_names.values()
     }
-    return {
-        one.name
-        for one in unit.unfiltered.stores.page(limit=100_000)
-        if secret in one.secret_names.values() or one.schema_registry in registries
-    }
+    if not registries:
+        return set()
+    stores = unit.unfiltered.stores.page(limit=100_000)
+    return {one.name for one in stores if one.schema_registry in registries}
 
 
 def _running(unit: UnitOfWork) -> list[Query]:
