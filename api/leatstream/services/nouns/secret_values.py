@@ -66,7 +66,7 @@ def opened(env: Environment, found: Held, *, fresh: bool = False) -> str:
 
 
 def look_ahead(env: Environment, values: Iterable[SecretValue]) -> None:
-    """Read what is outside before a transaction begins, in which nobody may wait for a secret store.
+    """Read values outside the catalog before a transaction begins, as transactions wait for no secret store.
 
     Args:
         env: the environment.
