@@ -147,3 +147,6 @@ def test_who_may_not_operate_a_query_leaves_it(vault: Vault, fresh: Any, client:
     answer = rotator.post("/v1/secrets/pw:apply")
     assert (answer.status_code, answer.json()) == (202, {"stores": [], "queries": [], "left": 1})
     assert query(fresh).status.observed_generation == 1
+    with fresh.env.open_unit(write=False) as unit:
+        store = unit.stores.find("k")
+    assert (store.secret_changes, store.state) == (1, "ready"), "it is asked, though the caller sees no store"

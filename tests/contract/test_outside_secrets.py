@@ -100,7 +100,7 @@ def test_statements_and_their_dry_run(leat: TestClient, place: Path) -> None:
 @pytest.mark.parametrize(
     ("body", "status", "said"),
     [
-        ({"reference": "secret://env/HOME"}, 422, "LEAT_SECRET_* are"),
+        ({"reference": "secret://env/HOME"}, 422, "only LEAT_SECRET_*."),
         ({"reference": "secret://env/LEATSTREAM_BOOTSTRAP_TOKEN"}, 422, "not permitted"),
         ({"reference": "secret://file/etc/passwd"}, 422, "not permitted"),
         ({"reference": "secret://vault/kv/leat#a"}, 422, "References to vault are off."),
@@ -140,3 +140,24 @@ def test_a_reference_needs_the_privilege_of_the_machine(open_to: Any) -> None:
     assert clients["plain"].post("/v1/statements:validate", json={"sql": note}).json()["valid"], "it has it"
     other = clients["plain"].put("/v1/secrets/s", json={"reference": "secret://env/LEAT_SECRET_KAFKA"})
     assert other.status_code == 403
+
+
+def test_a_registry_whose_password_cannot_be_read(leat: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    secret = {"reference": "secret://env/LEAT_SECRET_KAFKA#password"}
+    assert leat.put("/v1/secrets/s", json=secret).status_code == 201
+    registry = {"type": "confluent", "uris": "http://h:8081", "username": "u", "password_secret": "s"}
+    assert leat.put("/v1/schema-registries/sr", json=registry).status_code == 201
+    monkeypatch.delenv("LEAT_SECRET_KAFKA")
+    leat.post("/v1/secrets/s:apply")  # reads it again, and forgets the value
+    tested = leat.post("/v1/schema-registries/sr:test")
+    assert (tested.status_code, tested.json()["error_code"]) == (200, "secret-missing"), tested.text
+    listed = leat.get("/v1/schema-registries/sr/subjects")
+    assert (listed.status_code, listed.json()["code"]) == (502, "secret-missing")
+
+
+def test_a_reference_is_refused_at_its_place(leat: TestClient, place: Path) -> None:
+    assert leat.post("/v1/statements", json={"sql": SQL.format(f"secret://file{place}")}).status_code == 200
+    for verb in ("CREATE OR REPLACE", "UPDATE"):
+        sql = SQL.replace("CREATE", verb).format("secret://env/HOME")
+        fault = leat.post("/v1/statements", json={"sql": sql}).json()["errors"][0]
+        assert sql[fault["position"]["offset"] :].startswith("'secret://env/HOME'"), fault

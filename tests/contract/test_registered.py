@@ -58,7 +58,7 @@ def test_a_store_connects_with_a_named_secret(secured: TestClient, fresh: Any) -
 
 
 def test_a_new_value_reaches_the_stores(secured: TestClient, fresh: Any) -> None:
-    """The same value again is no change; another one makes the store connect anew, its generation stays."""
+    """The same value again is no change; another one makes the store connect again, its generation stays."""
     before = secured.get("/v1/stores/k").json()["generation"]
     for value, version in ((PASSWORD, 1), (ROTATED, 2), (ROTATED, 2)):
         assert _run(secured, f"UPDATE SECRET kafka_pw WITH ('secret_string'='{value}')").status_code == 200

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated
 
 import typer
@@ -10,6 +9,7 @@ import typer
 from leatstream.cli.nouns import NOUNS, Name, make_app
 from leatstream.cli.output import Output, write_object
 from leatstream.cli.session import OutputOption, open_client
+from leatstream.cli.sql import read_text
 
 _NOUN = next(noun for noun in NOUNS if noun.name == "secret")
 _NEW = {"If-None-Match": "*"}
@@ -44,6 +44,7 @@ def apply_now(context: typer.Context, name: Name, output: OutputOption = Output.
 
 def _value() -> str:
     """The value; never an argument, which every user of the machine can read."""
-    if sys.stdin.isatty():
+    text = read_text(None)
+    if text is None:
         return str(typer.prompt("Value", hide_input=True, err=True))
-    return sys.stdin.read().removesuffix("\n")
+    return text.removesuffix("\n")

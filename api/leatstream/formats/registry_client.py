@@ -130,8 +130,7 @@ class RegistryClient:
         Raises:
             StoreError: the registry cannot be asked.
         """
-        found = self._asked("GET", "/subjects")
-        return sorted(one for one in found or [] if isinstance(one, str))
+        return sorted(one for one in self._listed("/subjects") or [] if isinstance(one, str))
 
     def versions(self, subject: str) -> list[int] | None:
         """Numbers of a subject's versions, the oldest first; None where it has no such subject.
@@ -139,7 +138,7 @@ class RegistryClient:
         Raises:
             StoreError: the registry cannot be asked.
         """
-        found = self._asked("GET", f"/subjects/{quote(subject, safe='')}/versions")
+        found = self._listed(f"/subjects/{quote(subject, safe='')}/versions")
         return None if found is None else sorted(one for one in found if isinstance(one, int))
 
     def version(self, subject: str, version: str) -> Version | None:
@@ -158,14 +157,13 @@ class RegistryClient:
         text, number, given = body.get("schema"), body.get("version"), body.get("id")
         if not isinstance(text, str) or not isinstance(number, int):
             raise self._rejected("its answer holds no schema")
-        known = [one for one in body.get("references") or [] if isinstance(one, dict)]
         return Version(
             subject,
             number,
             given if isinstance(given, int) else None,
             str(body.get("schemaType") or "AVRO").upper(),
             text,
-            tuple((str(r.get("name")), str(r.get("subject")), int(r.get("version") or 0)) for r in known),
+            tuple(_references(body.get("references"))),
         )
 
     def incompatibilities(self, subject: str, schema: Schema) -> list[str]:
@@ -229,6 +227,13 @@ class RegistryClient:
         """The answer's object (of a list an empty one); None for what the registry does not have."""
         document = self._asked(method, path, body)
         return {} if document is not None and not isinstance(document, dict) else document
+
+    def _listed(self, path: str) -> list[Any] | None:
+        """The answer's list; None for what the registry does not have."""
+        found = self._asked("GET", path)
+        if found is not None and not isinstance(found, list):
+            raise self._rejected("its answer is not a list")
+        return found
 
     def _asked(self, method: str, path: str, body: Any = None) -> Any:
         """The answer's JSON; None for what the registry does not have."""
@@ -319,6 +324,13 @@ def _kind(error: Exception) -> str:
         "ReadTimeout": "no answer in time",
         "UnsupportedProtocol": "its address cannot be used",
     }.get(type(error).__name__, type(error).__name__)
+
+
+def _references(found: Any) -> Iterator[tuple[str, str, int]]:
+    """Name, subject and version of each; what is not a reference is left out."""
+    for one in found if isinstance(found, list) else ():
+        if isinstance(one, dict) and isinstance(one.get("version"), int):
+            yield str(one.get("name")), str(one.get("subject")), one["version"]
 
 
 def _document(schema: Schema) -> dict[str, Any]:

@@ -11,7 +11,7 @@ class SecretProvider(Protocol):
     """One kind of secret store, as the operator has set it up."""
 
     def permits(self, reference: OutsideReference) -> str | None:
-        """None if the operator permits this reference, else why not, for people; no I/O."""
+        """None if the operator permits this reference, else the reason in a sentence; no I/O."""
 
     def read(self, reference: OutsideReference) -> str:
         """The value, within a few seconds.

@@ -24,7 +24,7 @@ from leatstream.services.environment.pages import Only
 PART = r'(?:[^\s".:\x00-\x1f\x7f-\x9f]+|"(?:[^"\x00-\x1f\x7f]|"")+")'
 NAME_PATTERN = f"^{PART}$"
 FQN_PATTERN = rf"^{PART}\.{PART}\.{PART}$"
-ENTITY_PATTERN = r"^[^\x00-\x1f\x7f]+$"
+_ENTITY_PATTERN = r"^[^\x00-\x1f\x7f]+$"
 ID_PATTERN = r"^[A-Za-z0-9_-]+$"  # Of what the server itself names: drivers, running SELECTs.
 DURATION_PATTERN = r"^[0-9]{1,6}(ms|s|m)?$"
 
@@ -131,13 +131,13 @@ def read_name(text: str) -> str:
 
 
 def read_entity(text: str) -> str:
-    """A path segment as the name of an entity: exact, quoted or not; stores fold no names.
+    """A path segment as the name of an entity or subject: exact, quoted or not; nobody folds them.
 
     Raises:
         ValueError: it is no name.
     """
     text = text.replace(SLASH, "/")
-    if re.match(ENTITY_PATTERN, text) is None:
+    if re.match(_ENTITY_PATTERN, text) is None:
         raise ValueError("a name has no control characters")
     quoted = len(text) > 2 and text[0] == text[-1] == '"'
     return text[1:-1].replace('""', '"') if quoted else text
@@ -169,15 +169,27 @@ NamePath = Annotated[
     ),
     AfterValidator(read_name),
 ]
+
+
+def _outside_name(description: str, example: str, longest: int) -> Any:
+    """The path segment of a name that another system gives."""
+    return Path(
+        min_length=1,
+        max_length=longest,
+        description=description,
+        examples=[example],
+        json_schema_extra={"pattern": _ENTITY_PATTERN},
+    )
+
+
 EntityPath = Annotated[
     str,
-    Path(
-        min_length=1,
-        max_length=255,
-        description="The entity's name in its store, case-sensitive.",
-        examples=["pageviews"],
-        json_schema_extra={"pattern": ENTITY_PATTERN},
-    ),
+    _outside_name("The entity's name in its store, case-sensitive.", "pageviews", 255),
+    AfterValidator(read_entity),
+]
+SubjectPath = Annotated[
+    str,
+    _outside_name("The subject's name in the registry, exact.", "pageviews-value", 400),
     AfterValidator(read_entity),
 ]
 FqnPath = Annotated[

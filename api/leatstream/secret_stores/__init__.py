@@ -21,7 +21,7 @@ def open_providers(settings: OutsideSecretsSettings, private: Sequence[Path]) ->
     if settings.env is not None:
         found["env"] = VariableSecrets(settings.env)
     if settings.file is not None:
-        found["file"] = FileSecrets(settings.file, private)
+        found["file"] = FileSecrets(settings.file, [*private, *settings.credentials()])
     if settings.vault is not None:
         from leatstream.secret_stores.vault import VaultSecrets
 

@@ -6,7 +6,7 @@ import logging
 import threading
 from typing import Any
 
-from leatstream.connectors.aws.access import AwsAccess, aws_client
+from leatstream.connectors.aws.access import aws_client
 from leatstream.connectors.aws.errors import code_of, store_error
 from leatstream.errors import SecretStoreError
 from leatstream.model.outside_secrets import OutsideReference
@@ -31,10 +31,10 @@ class AwsSecrets:
         """None if the name or ARN, and the region, are permitted."""
         if not permits(self._settings.allow, reference.path):
             allowed = ", ".join(self._settings.allow)
-            return f"The secret {reference.path} of AWS is not permitted: {allowed} are."
+            return f"The secret {reference.path} of AWS is not permitted, only {allowed}."
         region = self._region(reference)
         if region not in self._settings.regions:
-            return f"The region {region} is not permitted: {', '.join(self._settings.regions)} are."
+            return f"The region {region} is not permitted, only {', '.join(self._settings.regions)}."
         return None
 
     def read(self, reference: OutsideReference) -> str:
@@ -44,7 +44,7 @@ class AwsSecrets:
         try:
             found = self._client(region).get_secret_value(SecretId=reference.path)
         except Exception as error:
-            raise _said(error, where, region) from None
+            raise _as_error(error, where, region) from None
         text = found.get("SecretString")
         if text is None:
             text = decoded(found.get("SecretBinary") or b"", where)
@@ -58,20 +58,17 @@ class AwsSecrets:
     def _client(self, region: str) -> Any:
         with self._lock:
             if region not in self._clients:
-                role, endpoint = self._settings.role_arn, self._settings.endpoint_url
-                config = AwsAccess.model_validate(
-                    {"region": region, "role_arn": role, "endpoint_url": endpoint}
-                )
-                self._clients[region] = aws_client("secretsmanager", config, SECONDS)
+                access = self._settings.access(region)
+                self._clients[region] = aws_client("secretsmanager", access, SECONDS)
             return self._clients[region]
 
 
-def _said(error: Exception, where: str, region: str) -> SecretStoreError:
+def _as_error(error: Exception, where: str, region: str) -> SecretStoreError:
     code = code_of(error)
     if code in _GONE:
         return missing(f"{where} does not exist, or is marked for deletion ({code})")
     if code == "InternalServiceError":
-        return unreachable(f"AWS Secrets Manager in {region} has a disturbance ({code})")
+        return unreachable(f"AWS Secrets Manager in {region} has an internal error ({code})")
     found = store_error("", "", error, region, SECONDS, "Secrets Manager")
     if found.code == "store-unreachable":
         return unreachable(f"AWS Secrets Manager does not answer in {region} ({code})")

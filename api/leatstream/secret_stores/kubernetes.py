@@ -30,12 +30,12 @@ class KubernetesSecrets:
     def permits(self, reference: OutsideReference) -> str | None:
         """None if the namespace and the name are permitted."""
         namespace = reference.path.partition("/")[0]
-        # A pattern that names a part of a namespace would permit others of a like name.
+        # A pattern that ends within a namespace would permit namespaces with similar names too.
         own = [one for one in self._settings.allow if one.partition("/")[0] == namespace]
         if permits(own, reference.path):
             return None
         allowed = ", ".join(self._settings.allow)
-        return f"The Secret {reference.path} of Kubernetes is not permitted: {allowed} are."
+        return f"The Secret {reference.path} of Kubernetes is not permitted, only {allowed}."
 
     def read(self, reference: OutsideReference) -> str:
         """The value of the reference's key."""
@@ -43,7 +43,7 @@ class KubernetesSecrets:
         where = f"Kubernetes' Secret {reference.path}"
         if self._calls is None:
             hint = "Set url, token_file and ca_file of k8s in LEATSTREAM_OUTSIDE_SECRETS."
-            raise refused("The server runs in no pod, so it knows no Kubernetes API", hint)
+            raise refused("The server does not run in a pod, so it has no address of a Kubernetes API", hint)
         headers = {"Authorization": f"Bearer {credential(self._settings.token_file, 'Kubernetes')}"}
         path = f"/api/v1/namespaces/{quote(namespace)}/secrets/{quote(name)}"
         status, answer = self._calls.send("GET", path, headers)

@@ -23,7 +23,7 @@ class VariableSecrets:
         name = reference.path
         if permits(self._settings.allow, name) and not name.upper().startswith(OWN_VARIABLES):
             return None
-        return f"The variable {name} is not permitted: {', '.join(self._settings.allow)} are."
+        return f"The variable {name} is not permitted, only {', '.join(self._settings.allow)}."
 
     def read(self, reference: OutsideReference) -> str:
         """The variable's value, or a member of the JSON object that it is."""
@@ -49,7 +49,7 @@ class FileSecrets:
         """None if the path, as it is written, is under a permitted directory."""
         if any(Path(reference.path).is_relative_to(root) for root in self._roots):
             return None
-        return f"The file {reference.path} is not permitted: files under {self._written()} are."
+        return f"The file {reference.path} is not permitted, only files under {self._written()}."
 
     def read(self, reference: OutsideReference) -> str:
         """The file's text without the line's end after it, or a member of the JSON object that it is."""

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
-from leatstream.connectors.aws.access import REGION
+from leatstream.connectors.aws.access import REGION, AwsAccess
 
 OWN_VARIABLES = "LEATSTREAM_"
 _SYSTEM = ("/proc", "/sys", "/dev")
@@ -135,6 +135,20 @@ class AwsSecretsManager(_Part):
     role_arn: _Text | None = None
     endpoint_url: _Url | None = None
 
+    @model_validator(mode="after")
+    def _reachable(self) -> Self:
+        self.access(self.regions[0])
+        return self
+
+    def access(self, region: str) -> AwsAccess:
+        """How the service is reached in a region.
+
+        Raises:
+            ValidationError: role_arn or endpoint_url is none.
+        """
+        found = {"region": region, "role_arn": self.role_arn, "endpoint_url": self.endpoint_url}
+        return AwsAccess.model_validate(found)
+
 
 class Kubernetes(_Part):
     """Secrets of a Kubernetes cluster.
@@ -171,3 +185,13 @@ class OutsideSecretsSettings(_Part):
     aws_sm: Annotated[AwsSecretsManager | None, Field(alias="aws-sm")] = None
     k8s: Kubernetes | None = None
     cache_seconds: Annotated[float, Field(ge=0, le=3600, allow_inf_nan=False)] = 30.0
+
+    def credentials(self) -> list[Path]:
+        """The files with which the server logs in: no reference may read them."""
+        found = [_SERVICE_ACCOUNT]
+        if self.vault is not None:
+            auth = self.vault.auth
+            found.append(auth.secret_id_file if isinstance(auth, VaultAppRole) else auth.token_file)
+        if self.k8s is not None:
+            found.append(self.k8s.token_file)
+        return found

@@ -35,7 +35,7 @@ def member(text: str, key: str | None, where: str) -> str:
 
 
 def chosen(values: dict[str, Any], key: str, where: str) -> str:
-    """The value of a key; numbers and truth values as JSON writes them.
+    """The value of a key; numbers and booleans as JSON writes them.
 
     Args:
         values: of the secret.
@@ -52,10 +52,14 @@ def chosen(values: dict[str, Any], key: str, where: str) -> str:
 
 
 def filled(text: str, where: str) -> str:
-    """The text; SecretStoreError secret-missing if it is empty or too long."""
+    """The text; SecretStoreError secret-missing if it is empty, too long or has half a character."""
     if not text:
         raise missing(f"{where} is empty")
-    if len(text.encode()) > MOST_BYTES:
+    try:
+        size = len(text.encode())
+    except UnicodeEncodeError:
+        raise missing(f"{where} is not a text in UTF-8") from None
+    if size > MOST_BYTES:
         raise missing(f"{where} is larger than {MOST_BYTES // 1000} kB")
     return text
 
@@ -82,8 +86,8 @@ def credential(path: Path, whose: str) -> str:
         found = path.read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
         raise refused(f"The credential for {whose} in {path} cannot be read: {_why(error)}") from None
-    if not found.isprintable() or not found:
-        raise refused(f"The credential for {whose} in {path} is not one line of text")
+    if not found.isprintable() or not found.isascii() or not found:
+        raise refused(f"The credential for {whose} in {path} is not one line of ASCII text")
     return found
 
 

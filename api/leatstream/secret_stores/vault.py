@@ -32,9 +32,8 @@ class VaultSecrets:
     def permits(self, reference: OutsideReference) -> str | None:
         """None if the path is permitted and in an engine that the setting names."""
         if not permits(self._settings.allow, reference.path):
-            return (
-                f"The path {reference.path} of Vault is not permitted: {', '.join(self._settings.allow)} are."
-            )
+            allowed = ", ".join(self._settings.allow)
+            return f"The path {reference.path} of Vault is not permitted, only {allowed}."
         if self._mount(reference) is None:
             mounts = ", ".join(self._settings.mounts)
             return f"The path {reference.path} of Vault is in none of the mounts {mounts}."
@@ -65,17 +64,17 @@ class VaultSecrets:
         status, answer = self._calls.send("GET", path, self._headers(token))
         if status == 403 and kept:
             # It may have been revoked before its time.
-            token, _ = self._login(anew=True)
+            token, _ = self._login(fresh=True)
             status, answer = self._calls.send("GET", path, self._headers(token))
         return status, answer
 
-    def _login(self, *, anew: bool = False) -> tuple[str, bool]:
+    def _login(self, *, fresh: bool = False) -> tuple[str, bool]:
         """A token, and whether it is one from an earlier login."""
         auth = self._settings.auth
         if isinstance(auth, VaultToken):
             return credential(auth.token_file, "Vault"), False
         with self._lock:
-            if self._token and not anew and time.monotonic() < self._token_ends:
+            if self._token and not fresh and time.monotonic() < self._token_ends:
                 return self._token, True
         if isinstance(auth, VaultAppRole):
             body = {"role_id": auth.role_id, "secret_id": credential(auth.secret_id_file, "Vault")}

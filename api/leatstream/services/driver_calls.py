@@ -253,7 +253,7 @@ def resolve_secrets(
                 values[reference] = password
                 continue
             one = held(unit, reference) if reference in allowed else None
-            if one is None or (one.envelope or one.outside) is None:
+            if one is None:
                 raise AccessError("permission-denied", "This driver may not read that secret.")
             found.append(one)
     # What is in the secret store now: the last attempt may have failed for an old value.
@@ -412,7 +412,7 @@ def _terminal(
     error = _with_hint(query, in_users_words(query, error))
     if not wanted:
         return ended(status, QueryState.STOPPED, now)
-    if _may_be_rotated(unit, query, error):
+    if _may_be_rotated(env, unit, query, error):
         error["retryable"] = True
     if error.get("retryable"):
         if fills_memory(query, error):
@@ -425,16 +425,14 @@ def _terminal(
     return replace(ended(status, QueryState.FAILED, now), error=error, message=str(error.get("detail")))
 
 
-def _may_be_rotated(unit: UnitOfWork, query: Query, error: Mapping[str, Any]) -> bool:
-    """Whether a login was refused whose secret a secret store may have renewed: one more attempt reads it.
+def _may_be_rotated(env: Environment, unit: UnitOfWork, query: Query, error: Mapping[str, Any]) -> bool:
+    """Whether a refused login may have used an old value of a secret store: one more attempt reads it again.
 
     A second refusal in a row is final, as many wrong logins lock accounts.
     """
     if not _REFUSED_LOGIN & {error.get("condition"), error.get("code")} or query.status.restarts:
         return False
-    spec = JobSpec.model_validate(query.job)
-    present = (fresh_ref(unit, store.name) or store for store in spec.stores())
-    return uses_outside(unit, {reference for store in present for reference in store.references()})
+    return uses_outside(unit, build_spec(env, unit, query).references())
 
 
 def _with_hint(query: Query, error: Mapping[str, Any]) -> dict[str, Any]:

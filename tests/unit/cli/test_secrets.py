@@ -29,7 +29,7 @@ def test_a_value_comes_from_standard_input(
     leat: Leat, service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     service.answer("PUT", "/v1/secrets/pw", {"name": "pw"})
-    monkeypatch.setattr(sys, "stdin", io.StringIO("s3cret\n"))
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"s3cret\n")))
     assert leat("secret", "create", "pw").status == 0
     assert service.last_body == {"reference": None, "comment": None, "value": "s3cret"}
 

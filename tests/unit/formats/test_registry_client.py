@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from leatstream.errors import StoreError
-from leatstream.formats.registry_client import RegistryAddress, RegistryClient, Schema
+from leatstream.formats.registry_client import RegistryAddress, RegistryClient, Schema, Version
 
 PASSWORD = "hunter2-never-shown"
 
@@ -102,6 +102,30 @@ def test_references_come_with_a_schema(double: RegistryDouble) -> None:
     double.answers["/subjects/b/versions/4"] = (200, {"schema": "B", "references": [one]})
     with pytest.raises(StoreError, match="too many others"):
         client(double.url).schema(1)
+
+
+def test_what_it_holds_is_shown(double: RegistryDouble) -> None:
+    registry, path = client(double.url), "/subjects/a%2Fb/versions"
+    double.answers["/subjects"] = (200, ["b", "a/b"])
+    double.answers[path] = (200, [2, 1])
+    one = {"name": "x.avsc", "subject": "x", "version": 3}
+    double.answers[f"{path}/latest"] = (
+        200,
+        {"schema": '"long"', "version": 2, "id": 7, "references": [one, {"version": "no"}, 1]},
+    )
+    assert (registry.subjects(), registry.versions("a/b")) == (["a/b", "b"], [1, 2])
+    found = Version("a/b", 2, 7, "AVRO", '"long"', (("x.avsc", "x", 3),))
+    assert registry.version("a/b", "latest") == found
+    assert (registry.versions("c"), registry.version("c", "1")) == (None, None)
+
+
+@pytest.mark.parametrize("body", [5, {"a": 1}, "a"])
+def test_an_answer_that_is_no_list(double: RegistryDouble, body: Any) -> None:
+    double.answers["/subjects"] = double.answers["/subjects/a/versions"] = (200, body)
+    for ask in (lambda one: one.subjects(), lambda one: one.versions("a")):
+        with pytest.raises(StoreError, match="is not a list") as caught:
+            ask(client(double.url))
+        assert caught.value.code == "registry-rejected"
 
 
 def test_what_it_would_not_take(double: RegistryDouble) -> None:

@@ -9,8 +9,9 @@ import pytest
 
 from leatstream.errors import SecretStoreError
 from leatstream.model.outside_secrets import OutsideReference
+from leatstream.secret_stores import open_providers
 from leatstream.secret_stores.local import FileSecrets, VariableSecrets
-from leatstream.secret_stores.settings import Files, Variables
+from leatstream.secret_stores.settings import Files, OutsideSecretsSettings, Variables
 
 
 def _file(path: Path, key: str = "") -> OutsideReference:
@@ -96,3 +97,18 @@ def test_variables(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(SecretStoreError, match="no variable LEAT_B"):
         variables.read(read["LEAT_B"])
     assert variables.permits(OutsideReference.read("secret://env/leatstream_token")) is not None
+    monkeypatch.setenv("LEAT_B", "s3cret\udcff")  # as Python has a byte that is not UTF-8
+    with pytest.raises(SecretStoreError, match="not a text in UTF-8"):
+        variables.read(read["LEAT_B"])
+
+
+def test_the_servers_own_credentials_are_no_values(root: Path) -> None:
+    (root / "token").write_text("s3cret")
+    (root / "kafka").write_text("p")
+    auth = {"method": "approle", "role_id": "r", "secret_id_file": str(root / "token")}
+    vault = {"url": "https://v", "allow": ["kv/*"], "auth": auth}
+    setting = {"file": {"roots": [str(root)]}, "vault": vault}
+    files = open_providers(OutsideSecretsSettings.model_validate(setting), ())["file"]
+    assert files.read(_file(root / "kafka")) == "p"
+    with pytest.raises(SecretStoreError, match="server's own"):
+        files.read(_file(root / "token"))

@@ -55,7 +55,10 @@ def test_engines_of_both_versions(double: SecretDouble, tmp_path: Path) -> None:
     file.write_text("hvs.one\n")
     double.tokens.add("hvs.one")
     double.values = {
-        "kv/data/leat/kafka": {"data": {"password": CANARY, "port": 1}, "metadata": {"version": 3}},
+        "kv/data/leat/kafka": {
+            "data": {"password": CANARY, "port": 1, "half": "\ud800"},
+            "metadata": {"version": 3},
+        },
         "kv/old/leat": {"password": CANARY},
         "kv/data/gone": {"data": None, "metadata": {"deletion_time": "2026-01-01T00:00:00Z"}},
     }
@@ -65,10 +68,13 @@ def test_engines_of_both_versions(double: SecretDouble, tmp_path: Path) -> None:
     assert read(found, "secret://vault/kv/old/leat#password") == CANARY
     assert {call[2] for call in double.calls} == {"team"}
     refused(found, "secret://vault/kv/leat/kafka#user", "secret-missing", "no key 'user'")
+    refused(found, "secret://vault/kv/leat/kafka#half", "secret-missing", "not a text in UTF-8")
     refused(found, "secret://vault/kv/none#a", "secret-missing", "does not exist")
     refused(found, "secret://vault/kv/gone#a", "secret-missing", "deleted")
     file.write_text("hvs.two")  # an agent has renewed it
     refused(found, "secret://vault/kv/leat/kafka#password", "secret-store-refused", "permission denied")
+    file.write_text("hvs.\u00fc")
+    refused(found, "secret://vault/kv/leat/kafka#password", "secret-store-refused", "one line of ASCII text")
     file.unlink()
     refused(found, "secret://vault/kv/leat/kafka#password", "secret-store-refused", "cannot be read")
     assert found.permits(OutsideReference.read("secret://vault/sys/raw#a")) is not None
@@ -139,7 +145,7 @@ def test_secrets_of_kubernetes(double: SecretDouble, tmp_path: Path) -> None:
 
 def test_a_server_in_no_pod_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
-    refused(provider("k8s", allow=["a/b"]), "secret://k8s/a/b#c", "secret-store-refused", "in no pod")
+    refused(provider("k8s", allow=["a/b"]), "secret://k8s/a/b#c", "secret-store-refused", "not run in a pod")
 
 
 @pytest.fixture

@@ -45,6 +45,8 @@ def test_everything_is_off(monkeypatch: pytest.MonkeyPatch) -> None:
         {"vault": VAULT | {"auth": {"method": "token"}}},
         {"vault": VAULT | {"mounts": {"kv": 3}}},
         {"aws-sm": {"allow": ["a"], "regions": ["moon"]}},
+        {"aws-sm": {"allow": ["a"], "regions": ["eu-west-1"], "role_arn": "leat"}},
+        {"aws-sm": {"allow": ["a"], "regions": ["eu-west-1"], "endpoint_url": "https://h/path"}},
         {"k8s": {"allow": ["streams"]}},
         {"magic": {}},
     ],

@@ -111,8 +111,7 @@ def _read(admin: S3Admin, entity: str, file: Found, layout: Layout | None = None
 
 def _record(file: Found, entity: str, admin: S3Admin, row: Row) -> Record:
     """A record: its file below the entity stands for the partition, the row for the offset."""
-    told = row.reason.encode() if row.reason is not None else row.value
     fault = row.reason if row.fault is None else f"the file cannot be read: {row.fault}"
-    value = told if row.fault is None else fault.encode() if fault is not None else b""
+    value = row.value if fault is None else fault.encode()
     path = file.key[len(admin.prefix(entity)) :]
     return Record(None, value, path, row.number, file.modified, fault=fault)

@@ -90,7 +90,7 @@ def s3_client(config: S3Config, timeout: float, attempts: int = 2) -> Any:
     """A boto3 client of this store, safe to share; see ``aws_client``.
 
     Making one takes a good part of a second, so it is kept in the process. The machine's own credentials may
-    change, and are read anew every few minutes.
+    change, and are read again every few minutes.
     """
     era = 0 if config.access_key_id is not None else int(time.monotonic() // _ERA)
     return _client(config, timeout, attempts, era)

@@ -5,13 +5,11 @@ from __future__ import annotations
 from typing import Annotated
 
 from fastapi import Path, Response
-from pydantic import AfterValidator
 
 from leatstream.model.names import quote
 from leatstream.rest import etag
 from leatstream.rest.answers import DELETING, LISTING, READING, READING_STORE, WRITING_STORE, problems
 from leatstream.rest.deps import (
-    ENTITY_PATTERN,
     Caller,
     Env,
     NamePart,
@@ -20,9 +18,9 @@ from leatstream.rest.deps import (
     PageToken,
     Pre,
     PreMatch,
+    SubjectPath,
     location,
     only,
-    read_entity,
 )
 from leatstream.rest.loads import slow
 from leatstream.rest.routers import api_router
@@ -39,17 +37,6 @@ from leatstream.services.nouns.ownership import put_owned
 
 router = api_router(prefix="/v1", tags=["schema-registries"])
 
-SubjectPath = Annotated[
-    str,
-    Path(
-        min_length=1,
-        max_length=400,
-        description="The subject's name in the registry, exact.",
-        examples=["pageviews-value"],
-        json_schema_extra={"pattern": ENTITY_PATTERN},
-    ),
-    AfterValidator(read_entity),
-]
 VersionPath = Annotated[
     str,
     Path(

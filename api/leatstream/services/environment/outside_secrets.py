@@ -13,13 +13,13 @@ from leatstream.model.outside_secrets import OutsideReference
 from leatstream.ports import SecretProvider
 
 SETTING = "LEATSTREAM_OUTSIDE_SECRETS"
-_QUIET_SECONDS = 3.0  # one that has not answered is not asked again: others would wait in vain too
+_QUIET_SECONDS = 3.0  # a provider that does not answer is left alone so long: all callers would wait
 _MOST = 10_000
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """How this server has last looked a reference up.
+    """The last look-up of a reference by this server.
 
     Attributes:
         at: when the value was last read; None = never.
@@ -31,7 +31,7 @@ class Look:
 
 
 class OutsideSecrets:
-    """The providers that the operator has turned on, and what was read of them lately."""
+    """The providers that the operator has turned on, and what was read from them."""
 
     def __init__(self, providers: Mapping[str, SecretProvider] | None = None, seconds: float = 30.0) -> None:
         """Read nothing yet.
@@ -95,7 +95,7 @@ class OutsideSecrets:
         return None if found is None else found[0]
 
     def look(self, text: str | None) -> Look:
-        """How this server has last looked it up."""
+        """Its last look-up by this server."""
         with self._lock:
             return self._looks.get(text or "", Look())
 

@@ -46,7 +46,7 @@ def put_secret(
         reference: to a secret store that holds the value, in place of one; it is looked up once.
 
     Raises:
-        RequestError: a new secret without a value, or a kind that is not built; a reference that is none, or
+        RequestError: a new secret without a value, or a kind that is not built; an invalid reference, or one
             that the operator does not permit.
         AccessError: a new reference without the privilege.
         CatalogError: preconditions.
@@ -84,7 +84,7 @@ def put_secret(
                 unit.secrets.put(sealed, env.secrets.seal(sealed, value))
             else:
                 unit.secrets.delete(sealed)
-            used = connect_anew(unit, name)
+            used = connect_again(unit, name)
         unit.commit()
     for store in used:
         ask_store(env, store)
@@ -94,7 +94,7 @@ def put_secret(
 def check_reference(env: Environment, principal: Principal, name: str, reference: str) -> None:
     """Whether a secret may refer to this, and whether the secret store gives a value.
 
-    The reference that the secret has already is not checked again.
+    The reference that the secret already has is not checked again.
 
     Args:
         env: the environment.
@@ -131,8 +131,8 @@ def _is_new(
     return value is not None and stored_value(env, unit, old.reference) != value
 
 
-def connect_anew(unit: UnitOfWork, name: str) -> list[Store]:
-    """Note that the stores which use a secret are to be connected again; the stores.
+def connect_again(unit: UnitOfWork, name: str) -> list[Store]:
+    """Note that the stores which use a secret are to be connected again, and return them.
 
     Args:
         unit: an open unit of work; the caller commits, and asks each store.

@@ -14,7 +14,7 @@ from leatstream.services.environment import Environment, Page, Principal
 from leatstream.services.environment.authorization import READ, authorize
 from leatstream.services.environment.desk import desk_of
 from leatstream.services.environment.pages import ANY, Only, make_page
-from leatstream.services.nouns.schema_registries import address_of, require_registry
+from leatstream.services.nouns.schema_registries import held_password, open_registry, require_registry
 
 T = TypeVar("T")
 
@@ -131,8 +131,8 @@ def _ask(env: Environment, principal: Principal, name: str, ask: Callable[[Regis
         desk = desk_of(unit)
         if desk is not None:
             desk.require((Privilege.USAGE, "schema_registry", quote(name), registry.meta.owner))
-        address = address_of(env, unit, registry)
-    client = env.open_registry(address, env.settings.store_timeout)
+        password = held_password(unit, registry)
+    client = open_registry(env, registry, password)
     try:
         return ask(client)
     finally:

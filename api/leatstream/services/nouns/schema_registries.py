@@ -20,6 +20,7 @@ from leatstream.services.environment.upsert import upsert
 from leatstream.services.nouns.noun import NounService
 from leatstream.services.nouns.places import refuse_hosts
 from leatstream.services.nouns.secret_values import (
+    Held,
     SecretValue,
     forget_own,
     held,
@@ -147,32 +148,46 @@ def check_registry(
     faults.raise_if_any()
 
 
-def address_of(env: Environment, unit: UnitOfWork, registry: SchemaRegistry) -> RegistryAddress:
+def held_password(unit: UnitOfWork, registry: SchemaRegistry) -> Held | None:
+    """What the catalog has of a registry's password, if anything.
+
+    Args:
+        unit: an open unit of work.
+        registry: whose password it is.
+    """
+    reference = registry.secrets.get("password")
+    return held(unit, reference) if reference is not None else None
+
+
+def address_of(env: Environment, registry: SchemaRegistry, found: Held | None) -> RegistryAddress:
     """How a registry is reached, its password opened: never to be shown or kept.
 
     Args:
         env: the environment.
-        unit: an open unit of work.
         registry: that is to be reached.
+        found: what the catalog has of its password.
+
+    Raises:
+        SecretStoreError: a secret store does not give the password.
     """
-    reference = registry.secrets.get("password")
-    found = held(unit, reference) if reference is not None else None
-    known = found is not None and (found.envelope or found.outside) is not None
-    password = opened(env, found) if found is not None and known else None
+    password = opened(env, found) if found is not None else None
     return RegistryAddress.of(
         registry.name, registry.kind, registry.uris, registry.username, password, registry.ca_certificate
     )
 
 
-def open_registry(env: Environment, unit: UnitOfWork, registry: SchemaRegistry) -> RegistryClient:
-    """A client of the registry; no I/O yet.
+def open_registry(env: Environment, registry: SchemaRegistry, found: Held | None) -> RegistryClient:
+    """A client of the registry, which is not asked yet; a password outside the catalog is read.
 
     Args:
         env: the environment.
-        unit: an open unit of work.
         registry: that is to be reached.
+        found: what the catalog has of its password.
+
+    Raises:
+        SecretStoreError: a secret store does not give the password.
     """
-    return env.open_registry(address_of(env, unit, registry), env.settings.store_timeout)
+    return env.open_registry(address_of(env, registry, found), env.settings.store_timeout)
 
 
 def test_registry(env: Environment, principal: Principal, name: str) -> RegistryStatus:
@@ -185,9 +200,10 @@ def test_registry(env: Environment, principal: Principal, name: str) -> Registry
     """
     authorize(principal, WRITE, "schema registry", name)
     with env.open_unit(write=False) as unit:
-        address = address_of(env, unit, require_registry(unit, name))
+        registry = require_registry(unit, name)
+        found = held_password(unit, registry)
     try:
-        client = env.open_registry(address, env.settings.store_timeout)
+        client = open_registry(env, registry, found)
     except LeatstreamError as error:
         return RegistryStatus(False, error.detail, error.code)
     try:

@@ -15,7 +15,7 @@ from leatstream.services.environment import Environment
 from leatstream.services.environment.desk import desk_of
 
 SecretValue = str | SecretName | None  # None keeps the value that is stored
-_STAND_IN = "x" * 40  # for a value outside the catalog that is not to be had in a transaction
+_STAND_IN = "x" * 40  # for a value outside the catalog that was not read before the transaction
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,17 +24,17 @@ class Held:
 
     Attributes:
         reference: of the value.
-        envelope: the sealed value.
+        envelope: the sealed value; empty if it is outside.
         outside: reference to a secret store; then nothing is sealed.
     """
 
     reference: str
-    envelope: bytes | None
+    envelope: bytes = b""
     outside: str | None = None
 
 
-def held(unit: UnitOfWork, reference: str) -> Held:
-    """What the catalog has of a value; who uses an object need not see the secrets behind it.
+def held(unit: UnitOfWork, reference: str) -> Held | None:
+    """What the catalog has of a value, if anything; users of an object need not see the secrets behind it.
 
     Args:
         unit: an open unit of work.
@@ -45,7 +45,7 @@ def held(unit: UnitOfWork, reference: str) -> Held:
         return Held(reference, envelope)
     object_id = reference.removeprefix("secret://catalog/").partition("/")[0]
     secret = unit.unfiltered.named_secrets.find_by_id(object_id)
-    return Held(reference, None, secret.outside if secret is not None else None)
+    return Held(reference, outside=secret.outside) if secret is not None and secret.outside else None
 
 
 def opened(env: Environment, found: Held, *, fresh: bool = False) -> str:
@@ -62,11 +62,11 @@ def opened(env: Environment, found: Held, *, fresh: bool = False) -> str:
     """
     if found.outside is not None:
         return env.outside.value(found.outside, fresh=fresh)
-    return env.secrets.open(found.reference, found.envelope or b"")
+    return env.secrets.open(found.reference, found.envelope)
 
 
 def look_ahead(env: Environment, values: Iterable[SecretValue]) -> None:
-    """Read what is outside before a transaction begins, in which nobody may wait for a secret store.
+    """Read values outside the catalog before a transaction begins, as transactions wait for no secret store.
 
     Args:
         env: the environment.
@@ -259,7 +259,8 @@ def uses_outside(unit: UnitOfWork, references: Iterable[str]) -> bool:
         unit: an open unit of work.
         references: of the values.
     """
-    return any(held(unit, reference).outside is not None for reference in references)
+    found = (held(unit, reference) for reference in references)
+    return any(one is not None and one.outside is not None for one in found)
 
 
 def planned_value(env: Environment, unit: UnitOfWork, value: SecretValue) -> str | None:
@@ -292,7 +293,7 @@ def _usable(unit: UnitOfWork, name: str) -> Secret | None:
 
 
 def _open(env: Environment, unit: UnitOfWork, reference: str) -> str:
-    found = held(unit, reference)
+    found = held(unit, reference) or Held(reference)
     if found.outside is not None:
         return env.outside.known(found.outside) or _STAND_IN
     return opened(env, found)

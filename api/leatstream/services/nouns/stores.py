@@ -267,7 +267,7 @@ def held_store_secrets(unit: UnitOfWork, store: Store) -> dict[str, Held]:
         store: whose secrets they are.
     """
     found = {path: held(unit, reference) for path, reference in store.secrets.items()}
-    return {path: one for path, one in found.items() if one.envelope is not None or one.outside is not None}
+    return {path: one for path, one in found.items() if one is not None}
 
 
 def open_store_secrets(env: Environment, found: Mapping[str, Held]) -> dict[str, str]:
@@ -299,7 +299,7 @@ test_store.__test__ = False  # type: ignore[attr-defined]  # not a test, whateve
 
 
 def ask_store(env: Environment, store: Store) -> Store:
-    """Ask the store, note how it went, and return it so."""
+    """Ask the store, store the outcome, and return the store with it."""
     answer = _asked(env, store)
     if answer.code in _REFUSED_LOGIN:
         renewed = _renewed(env, store)
@@ -307,7 +307,8 @@ def ask_store(env: Environment, store: Store) -> Store:
             store, answer = renewed, _asked(env, renewed)
     state, message, code, server = answer.state, answer.message, answer.code, answer.server
     with env.open_unit() as unit:
-        current = unit.stores.find_by_id(store.meta.id)
+        # Users who change a secret need not see the stores that use it.
+        current = unit.unfiltered.stores.find_by_id(store.meta.id)
         now = (store.meta.generation, store.secret_changes)
         if current is None or (current.meta.generation, current.secret_changes) != now:
             return store
@@ -319,7 +320,7 @@ def ask_store(env: Environment, store: Store) -> Store:
             server=dict(server),
             checked_at=env.clock.now(),
         )
-        unit.stores.update(tested)
+        unit.unfiltered.stores.update(tested)
         unit.commit()
     env.changed.notify()
     return tested
@@ -327,7 +328,7 @@ def ask_store(env: Environment, store: Store) -> Store:
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """How it went to ask a store."""
+    """The outcome of a test of a store."""
 
     state: StoreState
     message: str | None = None
@@ -346,7 +347,7 @@ def _asked(env: Environment, store: Store) -> _Answer:
 
 
 def _renewed(env: Environment, store: Store) -> Store | None:
-    """The store, to be connected anew with values outside as they are now; None if it has none."""
+    """The store, to be connected again with the present values outside the catalog; None if it has none."""
     with env.open_unit(write=False) as unit:
         outside = [one.outside for one in held_store_secrets(unit, store).values() if one.outside is not None]
     try:
@@ -358,7 +359,7 @@ def _renewed(env: Environment, store: Store) -> Store | None:
 
 
 def reconnect(env: Environment, store: Store) -> Store | None:
-    """Let every server connect to the store anew; None if it has changed meanwhile.
+    """Let every server connect to the store again; None if it has changed meanwhile.
 
     Args:
         env: the environment.
@@ -369,7 +370,7 @@ def reconnect(env: Environment, store: Store) -> Store | None:
         if current is None or current.meta.generation != store.meta.generation:
             return None
         current = replace(current, secret_changes=current.secret_changes + 1)
-        unit.stores.update(current)
+        unit.unfiltered.stores.update(current)
         unit.commit()
     return current
 

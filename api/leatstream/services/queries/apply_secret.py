@@ -1,4 +1,4 @@
-"""A rotated secret, brought to what uses it: stores connect again, and running queries start again."""
+"""A rotated secret is applied to what uses it: stores connect again, and running queries start again."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from leatstream.ports import UnitOfWork
 from leatstream.services.environment import Environment, Principal
 from leatstream.services.environment.authorization import OPERATE, authorize
 from leatstream.services.environment.desk import desk_of
-from leatstream.services.nouns.named_secrets import connect_anew, require_secret
+from leatstream.services.nouns.named_secrets import connect_again, require_secret
 from leatstream.services.nouns.stores import ask_store
 from leatstream.services.queries.joint_jobs import leader_of, led
 from leatstream.services.queries.restart import restart_query
@@ -52,9 +52,9 @@ def apply_secret(env: Environment, principal: Principal, name: str) -> Applied:
     if outside is not None:
         env.outside.value(outside, fresh=True)
     with env.open_unit() as unit:
-        stores = connect_anew(unit, name)
+        stores = connect_again(unit, name)
         seen = {store.name for store in stores if unit.stores.find(store.name) is not None}
-        concerned = _stores_of(unit, name)
+        concerned = {store.name for store in stores} | _described_by(unit, name)
         using = [query for query in _running(unit) if _uses(unit, query, concerned)]
         queries = [query.name for query in using if _may_operate(unit, query)]
         unit.commit()
@@ -65,18 +65,17 @@ def apply_secret(env: Environment, principal: Principal, name: str) -> Applied:
     return Applied(tuple(sorted(seen)), tuple(queries), len(using) - len(queries))
 
 
-def _stores_of(unit: UnitOfWork, secret: str) -> set[str]:
-    """Names of the stores that use the secret, by themselves or by their schema registry."""
+def _described_by(unit: UnitOfWork, secret: str) -> set[str]:
+    """Names of the stores whose schema registry uses the secret."""
     registries = {
         one.name
         for one in unit.unfiltered.schema_registries.page(limit=100_000)
         if secret in one.secret_names.values()
     }
-    return {
-        one.name
-        for one in unit.unfiltered.stores.page(limit=100_000)
-        if secret in one.secret_names.values() or one.schema_registry in registries
-    }
+    if not registries:
+        return set()
+    stores = unit.unfiltered.stores.page(limit=100_000)
+    return {one.name for one in stores if one.schema_registry in registries}
 
 
 def _running(unit: UnitOfWork) -> list[Query]:

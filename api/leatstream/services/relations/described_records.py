@@ -16,7 +16,7 @@ from leatstream.formats.registry_client import Schema
 from leatstream.formats.values import json_record, primitive_bytes
 from leatstream.model.objects import Column, Relation
 from leatstream.services.environment import Environment
-from leatstream.services.nouns.schema_registries import open_registry
+from leatstream.services.nouns.schema_registries import held_password, open_registry
 from leatstream.services.planning.live_stores import LiveStores
 from leatstream.services.planning.record_places import headers_column, value_columns
 from leatstream.services.planning.record_schemas import sink_schemas
@@ -151,10 +151,11 @@ def readable(env: Environment, store: str, records: Iterator[Record | None]) -> 
         found = unit.stores.find(store)
         name = found.schema_registry if found is not None else None
         registry = unit.schema_registries.find(name) if name is not None else None
-        client = open_registry(env, unit, registry) if registry is not None else None
-    if client is None:
+        password = held_password(unit, registry) if registry is not None else None
+    if registry is None:
         yield from records
         return
+    client = open_registry(env, registry, password)
     reader = RegisteredJson(client)
     try:
         for record in records:

@@ -12,7 +12,7 @@ from typing import Any, Literal
 from leatstream.connectors.base import Connector
 from leatstream.connectors.entities import Record
 from leatstream.connectors.registry import kinds_that
-from leatstream.connectors.sampling import Sampled, size_of
+from leatstream.connectors.sampling import MOST_BYTES, Sampled, size_of
 from leatstream.errors import EngineError, RequestError
 from leatstream.formats.described import FORMATS as DESCRIBED
 from leatstream.formats.plain_values import Undecodable
@@ -219,7 +219,8 @@ def _note(relation: Relation, connector: Connector, found: Sampled) -> str | Non
     if not found.records and found.whole:
         return f"{what} holds no records now."
     if not found.whole:
-        return f"{what} was not read to its end within {SECONDS:g} s: there may be others than these."
+        bounds = f"{SECONDS:g} s and {MOST_BYTES >> 20} MiB"
+        return f"{what} was not read to its end, as a sample takes at most {bounds}: there may be others."
     return None
 
 
@@ -230,6 +231,6 @@ def _bounded(relation: Relation, rows: Sequence[Sampling], note: str | None) -> 
         size += size_of(one.record) if one.record is not None else len(json.dumps(one.row))
         if kept and size > _MOST_BYTES:
             more = f"The other {len(rows) - len(kept)} are left out: an answer has at most 1 MiB of records."
-            return Sample(relation, columns, kept, more)
+            return Sample(relation, columns, kept, f"{note} {more}" if note else more)
         kept.append(one)
     return Sample(relation, columns, kept, note)

@@ -31,7 +31,13 @@ from leatstream.services.environment import Context, Environment
 from leatstream.services.nouns.descriptor_sources import require_descriptor_source
 from leatstream.services.nouns.places import authorize_place
 from leatstream.services.nouns.relation_definition import RelationDefinition
-from leatstream.services.nouns.schema_registries import check_registry, moved, open_registry, without_blanks
+from leatstream.services.nouns.schema_registries import (
+    check_registry,
+    held_password,
+    moved,
+    open_registry,
+    without_blanks,
+)
 from leatstream.services.nouns.schemas import schema_key
 from leatstream.services.nouns.secret_values import SecretValue, planned_value
 from leatstream.sql.statements import Name
@@ -234,12 +240,12 @@ class CatalogView:
         planned = self.assumed.registries.get(registry.name)
         stored = self.unit.schema_registries.find(registry.name)
         if planned is None or planned[0] is not registry:
-            return open_registry(env, self.unit, registry)
+            return open_registry(env, registry, held_password(self.unit, registry))
         authorize_place(env, self.unit, "schema_registry", registry.name)
         if planned[1] is None and stored is not None and not moved(stored, registry):
             # A password that is left out stays, for the place that it was given for.
             registry = replace(registry, secrets=stored.secrets)
-            return open_registry(env, self.unit, registry)
+            return open_registry(env, registry, held_password(self.unit, registry))
         check_registry(
             registry.kind,
             registry.uris,

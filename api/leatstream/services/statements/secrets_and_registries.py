@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import partial
 from typing import Any
 
 from leatstream.connectors.destinations import hosts_in
@@ -50,9 +49,17 @@ def create(run: Run, s: ast.CreateRegistered) -> StatementResult:
 def _secret(run: Run, s: ast.CreateRegistered, name: str, pre: Precondition) -> None:
     read = read_secret_properties(s.properties)
     comment = s.comment if s.comment is not None else read.comment
-    put = partial(named_secrets.put_secret, run.env, run.principal, name, read.value)
     with _at(s, "reference"):
-        put("generic_string", read.notes, comment, pre, read.reference)
+        named_secrets.put_secret(
+            run.env,
+            run.principal,
+            name,
+            read.value,
+            properties=read.notes,
+            comment=comment,
+            pre=pre,
+            reference=read.reference,
+        )
 
 
 def _registry(run: Run, s: ast.CreateRegistered, name: str, pre: Precondition) -> None:
@@ -91,17 +98,18 @@ def update_secret(run: Run, s: ast.UpdateSecret) -> StatementResult:
     name = single(s.name)
     read = read_secret_properties(s.properties, update=True)
     old = named_secrets.get_secret(run.env, run.principal, name)
-    named_secrets.put_secret(
-        run.env,
-        run.principal,
-        name,
-        read.value,
-        old.kind,
-        {**old.properties, **read.notes},
-        read.comment or old.comment,
-        Precondition(if_match=old.meta.generation),
-        old.outside if read.value is None and read.reference is None else read.reference,
-    )
+    with _at(s, "reference"):
+        named_secrets.put_secret(
+            run.env,
+            run.principal,
+            name,
+            read.value,
+            old.kind,
+            {**old.properties, **read.notes},
+            read.comment or old.comment,
+            Precondition(if_match=old.meta.generation),
+            old.outside if read.value is None and read.reference is None else read.reference,
+        )
     return StatementResult("update_secret", object={"noun": "secret", "name": name})
 
 
@@ -207,7 +215,7 @@ def described(env: Environment, who: Principal, s: ast.Describe) -> Table:
 
 
 def _outside_cells(env: Environment, x: Secret) -> list[tuple[str, Any]]:
-    """Of a secret that is kept outside the catalog: where, and how it was last looked up by this server."""
+    """Where a secret outside the catalog is, and its last look-up by this server."""
     if x.outside is None:
         return []
     look, provider = env.outside.look(x.outside), OutsideReference.read(x.outside).provider
@@ -245,7 +253,7 @@ def check_secret(env: Environment, s: ast.CreateSecret | ast.UpdateSecret, *, up
 
 
 def check_create(env: Environment, s: ast.CreateRegistered) -> None:
-    """What the dry run can tell of a CREATE: whether its WITH list can be read, and a reference resolved."""
+    """What the dry run can find out about a CREATE: faults of its WITH list, and of a reference."""
     if isinstance(s, ast.CreateSecret):
         check_secret(env, s)
     elif isinstance(s, ast.CreateSchemaRegistry):
