@@ -18,7 +18,7 @@ PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3; do \
 GENERATED := openapi.yaml api/leatstream/rest/graphql/schema.graphql docs/sql/functions.md docs/stores.md \
 	provider-schema/provider.json provider-schema/docs provider-schema/leatstream_terraform/data cdktf-constructs/leatstream_cdktf/l1
 
-.PHONY: help setup tools demo test test-fast test-long durations bench check fix generate console docs lock clean
+.PHONY: help setup tools demo test test-fast test-all test-long durations bench check fix generate console docs lock clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -78,18 +78,24 @@ console: $(VENV)/.console ## Build the web console into api/leatstream/console (
 # Two processes, each with a broker, a server and a Spark of its own: most tests wait for one of them. One that
 # dies ends the run, as a failure: pytest-xdist 3.8 would start another one, and then wait for ever.
 LANES := --numprocesses 2 --dist loadfile --no-loadscope-reorder --max-worker-restart 0
-test: $(VENV)/.tools $(VENV)/.fakesnow $(if $(LEATSTREAM_LONG),$(VENV)/.chromium) ## Run every test (ARGS="tests/unit -k name" for some)
+# How much of them: tests/support/which_tests.py.
+LEATSTREAM_TESTS ?= $(if $(ARGS),all,core)
+export LEATSTREAM_TESTS
+test: $(VENV)/.tools $(VENV)/.fakesnow $(if $(filter long,$(LEATSTREAM_TESTS)),$(VENV)/.chromium) ## Run the tests, some 20 minutes (ARGS="tests/unit -k name" for some)
 	@$(if $(ARGS),,$(BIN)/python -c "from leatstream.cli.serving import make_archive; make_archive()")
 	@LEATSTREAM_TEST_WHEELS=1 $(BIN)/python -m pytest $(or $(ARGS),$(LANES) tests)
 
 test-fast: $(STAMP) ## Run the tests that start no Spark, no broker and no PostgreSQL
 	@$(BIN)/python -m pytest $(LANES) tests/unit
 
-test-long: ## Run every test, with the campaigns that `make test` leaves out (they have short forms there)
-	@LEATSTREAM_LONG=1 $(MAKE) test
+test-all: ## Run what continuous integration runs, an hour or more
+	@$(MAKE) test LEATSTREAM_TESTS=all
 
-durations: ## Run every test, and write down how long each file takes: the longest are started first
-	@LEATSTREAM_WRITE_DURATIONS=1 $(MAKE) test
+test-long: ## Run every test, with the campaigns that have short forms in the others
+	@$(MAKE) test LEATSTREAM_TESTS=long
+
+durations: ## Run as test-all, and write down how long each file takes: the longest are started first
+	@LEATSTREAM_WRITE_DURATIONS=1 $(MAKE) test-all
 
 bench: $(STAMP) ## Measure what the product promises, about half an hour on a quiet machine
 	@for script in start first_row latency control_plane inference cpu_per_record provider_start views formats changelog java_names small_batch postgres_cdc kinesis tables fuzz demo_time; do \

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 import run_reaper
 from deadlines import patient
 from leat_server import LeatstreamServer, start_server, stop_process
+from which_tests import is_left_out
 
 # The same examples in every run: what passes here passes in CI. LEATSTREAM_FUZZ=1 looks for new ones.
 hypothesis.settings.register_profile("repeatable", derandomize=True, database=None, deadline=None)
@@ -67,11 +68,10 @@ def pytest_configure() -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave the campaigns to ``make test-long``, and put the long files first; the order within one stays."""
-    if not os.environ.get("LEATSTREAM_LONG"):
-        long = [item for item in items if item.get_closest_marker("long")]
-        config.hook.pytest_deselected(items=long)
-        items[:] = [item for item in items if item not in set(long)]
+    """Take what this run is for, and put the long files first; the order within one stays."""
+    left_out = [item for item in items if is_left_out(item)]
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [item for item in items if item not in set(left_out)]
     known: dict[str, float] = json.loads(_DURATIONS.read_text())
 
     def rank(item: pytest.Item) -> tuple[float, int]:

@@ -68,6 +68,7 @@ class ConnectorConformance:
         assert connector.kind
         assert connector.capabilities.source or connector.capabilities.sink
 
+    @pytest.mark.core
     def test_it_can_be_reached(self, connector: Connector) -> None:
         connector.test(10)
 
@@ -90,6 +91,7 @@ class ConnectorConformance:
             assert caught.value.faults[0].hint
             assert time.monotonic() - begin < 15
 
+    @pytest.mark.core
     def test_the_life_of_an_entity(self, connector: Connector, entity: str) -> None:
         assert connector.find_entity(entity) is None
         assert connector.incarnation(entity) is None
@@ -157,6 +159,7 @@ class ConnectorConformance:
             list(connector.read_records("not-there", from_beginning=True, limit=1, idle_timeout=1))
         assert caught.value.code == "entity-not-found"
 
+    @pytest.mark.core
     def test_what_a_statement_writes_is_there(self, connector: Connector, entity: str) -> None:
         records = [NewRecord(b"k%d" % (i % 3), b"%d" % i) for i in range(50)] + [NewRecord(None, None)]
         if not self.writes:
@@ -192,6 +195,7 @@ class ConnectorConformance:
             unreachable.write_records("anything", [NewRecord(None, b"x")], 1.0)
         assert caught.value.code == ("store-unreachable" if self.writes else "store-rejected")
 
+    @pytest.mark.core
     def test_printing(self, connector: Connector, entity: str, produce: Produce) -> None:
         connector.create_entity(entity, self.size, {})
         empty = connector.read_records(entity, from_beginning=True, limit=None, idle_timeout=0.5)

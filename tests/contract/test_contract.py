@@ -14,6 +14,7 @@ import schemathesis
 from hypothesis import HealthCheck, settings
 from schemathesis.config import SchemathesisConfig
 from scratch import memory_directory
+from which_tests import amount
 
 from leatstream.model.names import Fqn
 from leatstream.model.objects import Column
@@ -25,13 +26,16 @@ from leatstream.services.nouns import databases, stores
 from leatstream.services.relations import entities, relations
 
 HERE = Path(__file__).parent
-LONG = bool(os.environ.get("LEATSTREAM_LONG"))
-# The cases of these are two thirds of all: a store, any object, statements. `make test-long` sends them.
-SHORT = """
+# What is left out of a run. The cases of these operations, a store, any object and statements, are two thirds of all.
+SHORTER = {
+    "core": "[phases.coverage]\nenabled = false\n",
+    "all": """
 [[operations]]
 include-operation-id = ["put_store", "validate_object", "validate_statements"]
 phases.coverage.enabled = false
-"""
+""",
+    "long": "",
+}
 EXAMPLES = int(os.environ.get("LEATSTREAM_CONTRACT_EXAMPLES", "3"))
 
 
@@ -69,9 +73,7 @@ def api(world: Any) -> Any:
     schema = schemathesis.openapi.from_asgi(
         "/openapi.json",
         create_app(world.env),
-        config=SchemathesisConfig.from_str(
-            (HERE / "schemathesis.toml").read_text() + ("" if LONG else SHORT)
-        ),
+        config=SchemathesisConfig.from_str((HERE / "schemathesis.toml").read_text() + SHORTER[amount()]),
     )
 
     @schema.auth()

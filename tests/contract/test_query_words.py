@@ -181,10 +181,11 @@ COUNTED = (
 def test_a_change_of_the_interval_between_batches_keeps_state(pageviews: TestClient, fresh: Any) -> None:
     counted = f"{COUNTED} GROUP BY userid, window_start, window_end"
     _put(pageviews, sql=counted)
-    assert _interval(fresh) == 0
-    made = _put(pageviews, sql=counted, properties={"query.batch.interval.seconds": "2.5"})
-    assert made["plan"]["change"]["class"] == "restart-keep-state"
-    assert _interval(fresh) == 2500
+    assert _interval(fresh) == 500
+    for given, millis in (("2.5", 2500), ("0", 0)):
+        made = _put(pageviews, sql=counted, properties={"query.batch.interval.seconds": given})
+        assert made["plan"]["change"]["class"] == "restart-keep-state"
+        assert _interval(fresh) == millis
 
 
 def _interval(world: Any) -> int:

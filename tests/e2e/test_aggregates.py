@@ -93,6 +93,7 @@ def test_a_changelog_by_window(play: Any, eventually: Any) -> None:
     assert play.refused("DROP CHANGELOG per_minute")["code"] == "has-dependents"
 
 
+@pytest.mark.core
 def test_a_changelog_without_a_window_survives_a_restart(play: Any) -> None:
     topic = play.stream("views", COLUMNS, timestamp="at")
     sink = f"{play.name}.per_user"
@@ -129,6 +130,7 @@ def test_a_changelog_without_a_window_survives_a_restart(play: Any) -> None:
     assert changed["plan"]["change"]["class"] == "new-state"
 
 
+@pytest.mark.core
 def test_a_stream_takes_each_window_once(play: Any) -> None:
     topic = play.stream("views", COLUMNS, timestamp="at")
     sink = f"{play.name}.closed"

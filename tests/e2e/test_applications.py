@@ -11,6 +11,7 @@ import pytest
 pytestmark = [pytest.mark.stack]
 
 
+@pytest.mark.core
 def test_records_go_through_a_virtual_stream(play: Any) -> None:
     """Two queries read it, each gets every record; a query of an application goes with it only."""
     topic, name = play.stream("numbers", "n BIGINT, word VARCHAR"), f"{play.name}_app"

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-pytestmark = [pytest.mark.stack]
+pytestmark = [pytest.mark.stack, pytest.mark.core]
 
 TABLE = [
     ("SELEC 1", "sql-syntax", None),

@@ -54,6 +54,7 @@ def views(first: int, *found: tuple[str, int]) -> list[dict[str, Any]]:
     return [{"n": first + i, "userid": who, "at": START + at} for i, (who, at) in enumerate(found)]
 
 
+@pytest.mark.core
 def test_a_temporal_join_survives_a_kill(play: Any) -> None:
     topic = play.topic("users")
     source = play.stream("views", "n BIGINT, userid VARCHAR, at BIGINT", timestamp="at")

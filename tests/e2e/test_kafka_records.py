@@ -30,6 +30,7 @@ def _topic(play: Any, name: str, **configs: str) -> str:
     return full
 
 
+@pytest.mark.core
 @pytest.mark.parametrize("mode", later(["realtime", "micro_batch"], ["micro_batch"]))
 def test_headers_are_read_and_printed(play: Any, mode: str) -> None:
     topic, out = play.stream("calls", "n BIGINT"), play.topic("traces")
@@ -115,6 +116,7 @@ def test_headers_are_written(play: Any, mode: str, guarantee: str) -> None:
     assert read == {1: ("ü", 3), 2: (None, None)}
 
 
+@pytest.mark.core
 def test_large_records_pass_where_the_topics_take_them(play: Any) -> None:
     """Twice the size that the clients take by default; a topic that does not take it is told of."""
     topic = _topic(play, "big", **{"max.message.bytes": "4000000"})
@@ -138,6 +140,7 @@ def test_large_records_pass_where_the_topics_take_them(play: Any) -> None:
     assert "xxxx" not in json.dumps(error)
 
 
+@pytest.mark.core
 def test_partitions_that_are_added_are_read_from_their_first_record(play: Any) -> None:
     """In micro-batches; a real-time driver is shown it in ``integration/jobs/test_drivers``."""
     topic, out = play.stream("numbers", "n BIGINT"), play.topic("kept")

@@ -19,6 +19,7 @@ def view(number: int, page: str = "Page_1", user: str = "User_1", at: int | None
     return {"viewtime": at or int(time.time() * 1000) + number, "userid": user, "pageid": page}
 
 
+@pytest.mark.core
 def test_a_filter_runs_in_real_time_mode_and_infers_its_topic(play: Any) -> None:
     topic = play.topic("pageviews", partitions=2)
     play.stream("pageviews", PAGEVIEWS, topic)
@@ -42,6 +43,7 @@ def test_a_filter_runs_in_real_time_mode_and_infers_its_topic(play: Any) -> None
     assert play.http.delete("/v1/stores/nowhere").status_code == 404
 
 
+@pytest.mark.core
 def test_a_within_join_gives_pairs_inside_the_interval(play: Any, eventually: Any) -> None:
     views, users = (
         play.stream("pageviews", PAGEVIEWS, timestamp="viewtime"),
@@ -99,6 +101,7 @@ def test_insert_into_union_all_and_a_sub_select(play: Any) -> None:
     assert sorted((r["n"], r["s"]) for r in found) == [(7, "7"), (10, "small"), (20, "big")]
 
 
+@pytest.mark.core
 def test_stop_start_and_restart_lose_nothing(play: Any, eventually: Any) -> None:
     topic, sink = play.stream("numbers", "n BIGINT"), f"{play.name}.copy"
     name = f"{play.name}_copy"
@@ -150,6 +153,7 @@ def test_undecodable_records_fail_the_job_or_are_skipped_and_counted(play: Any, 
     )
 
 
+@pytest.mark.core
 def test_a_dropped_source_topic_fails_the_query_with_its_cause(play: Any) -> None:
     topic = play.stream("going", "n BIGINT")
     play.run("orphan", f"CREATE STREAM orphaned WITH ('topic'='{play.name}.orphaned') AS SELECT n FROM going")

@@ -74,6 +74,7 @@ def slots(database: psycopg.Connection[Any], query: str) -> list[str]:
     return [row[0] for row in found.fetchall()]
 
 
+@pytest.mark.core
 def test_a_table_becomes_a_changelog_in_kafka_over_a_kill(
     play: Any, database: psycopg.Connection[Any], eventually: Any
 ) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-pytestmark = [pytest.mark.stack]
+pytestmark = [pytest.mark.stack, pytest.mark.core]
 
 
 def printed(play: Any, topic: str) -> list[tuple[str | None, str | None]]:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from deadlines import patient
 
-pytestmark = [pytest.mark.stack, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.stack, pytest.mark.timeout(300), pytest.mark.core]
 
 
 def _ready(play: Any, name: str) -> dict[str, Any]:

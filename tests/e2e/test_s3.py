@@ -23,6 +23,7 @@ def aws() -> Iterator[str]:
         yield address
 
 
+@pytest.mark.core
 def test_kafka_to_parquet_and_back(play: Any, aws: str, eventually: Any) -> None:
     lake = {
         "region": REGION,

@@ -43,6 +43,7 @@ def read(play: Any, path: str, **params: Any) -> Iterator[dict[str, Any]]:
                 yield json.loads(line)
 
 
+@pytest.mark.core
 def test_rows_flow_until_the_limit_and_as_they_come(play: Any, left: Callable[[], None]) -> None:
     topic = play.stream("numbers", "n BIGINT, d DECIMAL(20, 6), at TIMESTAMP(6), tags ARRAY<VARCHAR>")
     record = {"n": 9007199254740993, "d": 1.25, "at": "2026-01-01 00:00:00.123456", "tags": ["ä", None]}

@@ -25,6 +25,7 @@ def last(answer: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.core
 def test_a_query_is_made_shown_printed_terminated_and_restarted_by_sql(play: Any) -> None:
     topic, sink = play.stream("numbers", "n BIGINT"), f"{play.name}.even"
     made = last(
@@ -67,6 +68,7 @@ def test_a_query_is_made_shown_printed_terminated_and_restarted_by_sql(play: Any
     play.sql(f"DROP QUERY {name}")
 
 
+@pytest.mark.core
 def test_records_as_lines_and_as_events(
     play: Any, leatstream_server: Any, eventually: Callable[..., Any]
 ) -> None:

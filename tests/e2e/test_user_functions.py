@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from java_classes import JOIN, jar
 
-pytestmark = [pytest.mark.stack]
+pytestmark = [pytest.mark.stack, pytest.mark.core]
 SOURCE = """import os
 
 def tenth(n):

@@ -11,6 +11,8 @@ from aws_server import kinesis_of
 from fault_aws import AwsPart
 from fault_parts import until
 
+pytestmark = pytest.mark.core
+
 
 @pytest.fixture
 def aws(tmp_path: Path) -> Iterator[AwsPart]:

@@ -1,4 +1,4 @@
-"""Which cases of a long list ``make test`` runs; ``make test-long`` runs them all."""
+"""Which cases of a long list every run takes; ``make test-long`` runs them all."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def later(names: Iterable[str], left_out: Collection[str]) -> list[Any]:
 
     Args:
         names: of all cases.
-        left_out: those whose mechanism other cases of ``make test`` show.
+        left_out: those whose mechanism the other cases show.
     """
     listed = list(names)
     unknown = set(left_out) - set(listed)
@@ -23,7 +23,7 @@ def later(names: Iterable[str], left_out: Collection[str]) -> list[Any]:
 
 
 def one_in(number: int, names: Iterable[str]) -> list[Any]:
-    """Parameters, of which ``make test`` runs one in so many of each group, and the first at least.
+    """Parameters, of which every run takes one in so many of each group, and the first at least.
 
     Args:
         number: how many cases stand for one.

@@ -7,6 +7,10 @@ import urllib.request
 import uuid
 from typing import Any
 
+import pytest
+
+pytestmark = pytest.mark.core
+
 TEAMS = """
 resource "leatstream_database" "shop" {
   name    = "shop_$tag"

@@ -45,6 +45,7 @@ resource "leatstream_query" "filtered" {
 """
 
 
+@pytest.mark.core
 def test_chain_is_planned_whole_and_settles(with_double: Any, double: Any) -> None:
     terraform = with_double
     terraform.write(BASE + QUERY)
@@ -198,6 +199,7 @@ def test_import_by_block_settles_and_restarts_nothing(
     second.is_settled()
 
 
+@pytest.mark.core
 @pytest.mark.long  # by block it is the same to the provider
 def test_import_by_command_settles(with_double: Any, double: Any, terraform_at: Any) -> None:
     terraform = with_double
@@ -235,6 +237,7 @@ def test_generated_configuration_is_complete(with_double: Any, double: Any, terr
     second.is_settled()
 
 
+@pytest.mark.core
 def test_drift_is_shown_and_healed(with_double: Any, double: Any) -> None:
     terraform = with_double
     terraform.write(BASE + QUERY)

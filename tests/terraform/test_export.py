@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.core
+
 COLUMNS = [{"name": "viewtime", "type": "BIGINT"}, {"name": "userid", "type": "VARCHAR", "comment": "who"}]
 CODE = "def score(points):\n    return points\n"
 

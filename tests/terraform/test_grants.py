@@ -16,6 +16,8 @@ from starlette.testclient import TestClient
 
 from leatstream.rest.app import create_app
 
+pytestmark = pytest.mark.core
+
 TEAM = """
 resource "leatstream_role" "web" {
   name    = "web"

@@ -162,6 +162,7 @@ def test_what_somebody_else_made_meanwhile_is_not_taken_for_ones_own(
     assert "import it" in said
 
 
+@pytest.mark.core
 def test_every_request_outlives_a_server_that_starts_again(
     with_double: Any, double: Any, problem: Any, source: None
 ) -> None:

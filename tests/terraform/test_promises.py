@@ -49,6 +49,7 @@ def scene(terraform: Any, leatstream_server: Any) -> Scene:
     return found
 
 
+@pytest.mark.core
 def test_what_the_service_refuses_is_refused_at_plan(scene: Scene) -> None:
     wrong = (
         stream("a", type="DOUBEL")

@@ -16,6 +16,7 @@ def scene(terraform: Any, leatstream_server: Any) -> Scene:
     return found
 
 
+@pytest.mark.core
 def test_inferred_values_are_known_before_anything_exists(scene: Scene) -> None:
     change = scene.terraform.plan().change("leatstream_query.q")
     after = change["after"]
@@ -78,6 +79,7 @@ def test_faults_of_the_sql_are_told_at_plan(scene: Scene, sql: str, code: str, p
     scene.terraform.destroy()
 
 
+@pytest.mark.core
 def test_spelling_makes_no_difference_and_meaning_does(scene: Scene) -> None:
     terraform = scene.terraform
     terraform.apply()
@@ -213,6 +215,7 @@ def test_a_change_of_the_sink_replaces_at_plan(scene: Scene) -> None:
     terraform.destroy()
 
 
+@pytest.mark.core
 def test_dependents_stop_a_delete_with_a_reason(scene: Scene, terraform_at: Any) -> None:
     scene.terraform.apply()
     other = terraform_at(scene.server.url, scene.server.token, "other")

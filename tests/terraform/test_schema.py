@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.core
+
 GOLDEN = Path(__file__).parents[2] / "provider-schema" / "terraform.json"
 ADDRESS = "leatstream.dev/leatstream/leatstream"
 # Terraform tells it from 1.12 on; before, and in OpenTofu, the rest is compared.

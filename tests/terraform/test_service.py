@@ -218,6 +218,7 @@ resource "leatstream_store" "secure" {
 """
 
 
+@pytest.mark.core
 def test_a_password_is_in_no_state_plan_or_log(scene: Scene) -> None:
     terraform = scene.terraform
     # Nobody listens there, so the service has every reason to say something about this store.

@@ -8,8 +8,11 @@ from __future__ import annotations
 import uuid
 from typing import Any
 
+import pytest
 from aws_server import REGION, aws_server
 from clickhouse_server import PASSWORD, ClickHouseServer
+
+pytestmark = pytest.mark.core
 
 STORES = """
 variable "password" {

@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 from postgres_server import PASSWORD, PostgresServer
 
+pytestmark = pytest.mark.core
+
 TEXT = """
 resource "leatstream_store" "pg" {
   name     = "pg_$tag"

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.core
+
 GOLDEN = Path(__file__).resolve().parents[1] / "unit" / "cdktf" / "golden.json"
 
 

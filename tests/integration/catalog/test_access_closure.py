@@ -7,11 +7,14 @@ import itertools
 from collections.abc import Iterator
 from typing import Any
 
+import pytest
 from access_machine import AccessMachine
 from hypothesis import Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from leatstream.storage.migrate import migrate
+
+pytestmark = pytest.mark.core
 
 SETTINGS = settings(
     max_examples=1, stateful_step_count=40, deadline=None, phases=[Phase.generate, Phase.shrink]

@@ -26,6 +26,8 @@ from leatstream.storage.sharing import join_servers, prove_keys, refuse_living_s
 from leatstream.storage.tables import metadata, queries, query_leases
 from leatstream.storage.unit_of_work import open_units
 
+pytestmark = pytest.mark.core
+
 LEASE = 0.3  # seconds
 
 

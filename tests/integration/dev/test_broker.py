@@ -99,6 +99,7 @@ def test_topics_are_not_made_by_using_them(broker: Broker) -> None:
     assert "never-created" not in producer.list_topics(timeout=10).topics
 
 
+@pytest.mark.core
 def test_transactions_commit(broker: Broker) -> None:
     create_topic(broker.bootstrap_servers, "paid")
     producer = Producer({"bootstrap.servers": broker.bootstrap_servers, "transactional.id": "t"})

@@ -16,6 +16,8 @@ from leatstream.errors import StackError
 from leatstream.model.objects import Column
 from leatstream.model.types import parse_type
 
+pytestmark = pytest.mark.core
+
 
 @pytest.mark.parametrize("name", ["iceberg", "clickhouse"])
 def test_rows_and_the_address_are_there_at_the_next_start(tmp_path: Path, name: str) -> None:

@@ -128,6 +128,7 @@ def topics_read(bootstrap_servers: str) -> set[str | None]:
     return seen
 
 
+@pytest.mark.core
 def test_it_serves_produces_and_ends_on_ctrl_c(start: Callable[..., Stack], tmp_path: Path) -> None:
     stack = start()
     ready = stack.ready()

@@ -270,6 +270,7 @@ def test_interval_join(name: str, spark: SparkSession, job: Callable[..., Any], 
     assert bag(written) == bag(expected)
 
 
+@pytest.mark.core
 @pytest.mark.parametrize("name", one_in(3, CHANGELOGS))
 def test_changelog(name: str, spark: SparkSession, job: Callable[..., Any], tmp_path: Path) -> None:
     ours, theirs = CHANGELOGS[name]

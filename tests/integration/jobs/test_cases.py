@@ -1,6 +1,6 @@
 """Statements of tests/fixtures/queries/<topic>/ on real Spark: what each batch of records writes.
 
-With ``LEATSTREAM_REWRITE_CASES=1 LEATSTREAM_LONG=1`` the outcomes are written down instead: read the difference.
+With ``LEATSTREAM_REWRITE_CASES=1 LEATSTREAM_TESTS=long`` the outcomes are written down instead: read the difference.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 from short_form import one_in
 from statement_cases import ordered, run_case
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.core]
 FOLDER = Path(__file__).parents[2] / "fixtures" / "queries"
 TOPICS = ("windows", "grouping", "distinct", "unnest", "select", "joins")
 PATHS = {f"{topic}/{p.stem}": p for topic in TOPICS for p in sorted((FOLDER / topic).glob("*.json"))}

@@ -286,7 +286,7 @@ def _ordered(pairs: Any) -> list[str]:
     return sorted(json.dumps(list(pair), ensure_ascii=False, sort_keys=True) for pair in pairs)
 
 
-# Variants whose mechanism other cases of `make test` show.
+# Variants whose mechanism other cases show.
 VARIANTS = (
     "aggregate_tombstones",
     "foreign_key_left",
@@ -302,6 +302,7 @@ VARIANTS = (
 )
 
 
+@pytest.mark.core
 @pytest.mark.parametrize("name", later(CASES, VARIANTS))
 def test_case(name: str, spark: SparkSession, tmp_path: Path) -> None:
     case = CASES[name]

@@ -299,6 +299,7 @@ def test_there_are_enough_of_every_class() -> None:
     assert min(counts.values()) >= 6
 
 
+@pytest.mark.core
 def test_the_classes_and_their_reasons(bench: Bench) -> None:
     wrong = {}
     for name, case in CASES.items():
@@ -308,7 +309,7 @@ def test_the_classes_and_their_reasons(bench: Bench) -> None:
     assert not wrong, "\n".join(f"{name}: {what}" for name, what in wrong.items())
 
 
-# `make test` runs some of every group: each case takes some seconds.
+# A run without `long` takes some of every group: each case takes some seconds.
 
 
 @pytest.mark.parametrize("name", one_in(9, KEPT))

@@ -226,6 +226,7 @@ def test_an_undecodable_record_fails_the_query_and_is_skipped_if_told_so(
     pool.give_back(second)
 
 
+@pytest.mark.core
 def test_the_analyzer_answers_and_ends_when_it_is_no_longer_known(pool: Pool, api: SmallApi) -> None:
     driver = pool.start("analyzer")
     views = [{"name": "leat_src_0", "ddl": "id BIGINT NOT NULL, name STRING, __leat_rowtime TIMESTAMP"}]

@@ -74,6 +74,7 @@ def read(spark: SparkSession) -> Callable[..., list[Any]]:
     return decode
 
 
+@pytest.mark.core
 def test_undecodable(read: Any) -> None:
     misfits: list[bytes | str] = [
         '{"l":"1"}',
@@ -152,6 +153,7 @@ def test_decodable(read: Any) -> None:
     assert zones[0] == zones[1] == zones[2]
 
 
+@pytest.mark.core
 def test_what_is_written_reads_back_as_itself(spark: SparkSession, read: Any) -> None:
     columns = column_specs(ALL_TYPES)
     once = read(ALL_TYPES, GOOD)

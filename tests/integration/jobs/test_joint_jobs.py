@@ -56,6 +56,7 @@ def repeat_last(checkpoint: Path) -> None:
         path.unlink(missing_ok=True)
 
 
+@pytest.mark.core
 def test_a_batch_is_read_once_for_topics_a_table_and_a_view(
     spark: SparkSession,
     kafka: KafkaConnector,

@@ -126,6 +126,7 @@ def test_kinesis_to_kafka_survives_a_kill_and_notices_that_the_stream_is_gone(
     assert SECRET not in again.said()
 
 
+@pytest.mark.core
 def test_kafka_to_kinesis_keeps_keys_and_their_order(
     pool: Pool,
     job: Any,

@@ -178,6 +178,7 @@ def order(id_: int, item: str | None, **more: Any) -> dict[str, Any]:
     return {"id": id_, "item": item, **more}
 
 
+@pytest.mark.core
 def test_each_batch_sees_the_rows_that_are_there_then(run: Callable[..., LookupRun], world: World) -> None:
     job = run(
         "CREATE STREAM o AS SELECT s.id, i.name, i.price, i.tags, i.doc FROM s JOIN items i ON s.item = i.item",
@@ -532,6 +533,7 @@ def test_another_query_with_views_of_the_same_names_changes_nothing(
     assert [json.loads(value) for value in read[0]] == written == [{"id": 1, "price": 1.0}]
 
 
+@pytest.mark.core
 def test_looked_up_rows_reach_a_view(run: Callable[..., LookupRun], world: World) -> None:
     """A row that finds nothing any more, or is deleted, goes from the view too."""
     job = run(

@@ -110,6 +110,7 @@ def test_case(name: str, spark: SparkSession, job: Callable[..., Any], tmp_path:
     assert run.late == case["late"]
 
 
+@pytest.mark.core
 def test_a_silent_source_and_a_sink_that_fails_once(
     spark: SparkSession, job: Callable[..., Any], tmp_path: Path
 ) -> None:

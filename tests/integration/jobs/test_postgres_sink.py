@@ -118,6 +118,7 @@ def items(*numbers: int) -> dict[str, list[list[Any]]]:
     return {"s": [[str(i), {"id": i, "name": f"item\t{i}\n\\.", "n": i % 7}, i] for i in numbers]}
 
 
+@pytest.mark.core
 def test_rows_of_a_stream_are_appended_once(run: Callable[..., TableRun]) -> None:
     job = run("CREATE STREAM o WITH ('store'='pg') AS SELECT id, name, n FROM s WHERE n <> 3")
     job.give(items(*range(50)))
@@ -161,6 +162,7 @@ def changes(*rows: tuple[int, str | None]) -> dict[str, list[list[Any]]]:
     return {"c": [[str(i), None if name is None else {"id": str(i), "name": name}, 1] for i, name in rows]}
 
 
+@pytest.mark.core
 def test_joins_with_changelogs_reach_a_table(run: Callable[..., TableRun]) -> None:
     relations = {
         "v": {"columns": "id BIGINT, item VARCHAR"},

@@ -314,6 +314,7 @@ def test_avro_files_roll_and_tell_what_has_no_form(
     assert bodies(aws, entity).keys() == written.keys()
 
 
+@pytest.mark.core
 def test_a_batch_counts_once_wherever_its_writer_dies(
     spark: SparkSession, s3: S3Connector, directory: Callable[[], str], aws: str, tmp_path: Path
 ) -> None:

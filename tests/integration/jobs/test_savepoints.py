@@ -22,7 +22,7 @@ from leatstream.storage.checkpoint_url import CheckpointUrl
 from leatstream.storage.hadoop_client import HadoopClient
 from leatstream_jobs.attempt import run_query
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.core]
 SQL = "SELECT id, __leat_rowkey, __leat_rowtime FROM leat_src_0"
 
 

@@ -27,7 +27,7 @@ from leatstream_jobs.analysis.analyze import analyze
 from leatstream_jobs.attempt.failures import chain_of, classify
 from leatstream_jobs.functions.user_functions import forget, register
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.core]
 SOURCE = inspect.cleandoc(
     """
     import datetime

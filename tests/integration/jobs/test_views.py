@@ -33,7 +33,7 @@ from leatstream.sql.views import view_schema
 from leatstream.views.sqlite_store import SqliteViews
 from leatstream_jobs.attempt import run_query
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.core]
 FOLDER = Path(__file__).parents[2] / "fixtures" / "views"
 CASES = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted(FOLDER.glob("*.json"))}
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

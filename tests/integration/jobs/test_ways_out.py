@@ -117,6 +117,7 @@ def test_a_broker_that_hangs_is_told_while_the_query_runs(
     assert waits.startswith("store store does not answer: ")
 
 
+@pytest.mark.core
 def test_a_value_that_cannot_be_computed_names_its_record(
     spark: SparkSession,
     job: Any,

@@ -24,7 +24,7 @@ from leatstream.sql.function_table import ROW, Function, table
 from leatstream.sql.views import view_schema
 from leatstream_jobs.analysis.analyze import analyze
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.core]
 CHUNK = 60
 EXAMPLES = [(f, example, result) for f in table() for example, result in f.examples]
 SCALARS = [e for e in EXAMPLES if not e[0].aggregate]

@@ -14,7 +14,7 @@ from leatstream.sql.analysis import explain_failure
 from leatstream.sql.views import view_schema
 from leatstream_jobs.analysis.analyze import analyze
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.core]
 Bind = Callable[[str], LogicalPlan]
 TEXT, TIME, CONSTANT = "type-mismatch", "type-mismatch", "not-computable"
 

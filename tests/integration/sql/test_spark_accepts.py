@@ -16,7 +16,7 @@ from leatstream.sql.passes.functions import ROW
 from leatstream.sql.views import view_schema
 from leatstream_jobs.analysis.plan_faults import plan_faults
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.core]
 CORPUS = Path(__file__).parents[2] / "fixtures" / "sql"
 
 

@@ -187,6 +187,7 @@ class TableSinkSuite:
         for one in made:
             one.target.drop_entity(one.table)
 
+    @pytest.mark.core
     def test_a_stream_is_appended_and_a_replayed_batch_is_not(self, start: Callable[..., TableRun]) -> None:
         job = start("CREATE STREAM o WITH ('store'='x') AS SELECT id, name, n FROM s WHERE n <> 3")
         job.give(items(*range(50)))
@@ -239,6 +240,7 @@ class TableSinkSuite:
         job.run(job.attempt(3))
         assert job.rows() == [(1, 3), *((i, 2) for i in range(2, 7))]
 
+    @pytest.mark.core
     def test_a_keys_last_row_counts_and_tombstones_delete(self, start: Callable[..., TableRun]) -> None:
         job = start("CREATE CHANGELOG o WITH ('store'='x') AS SELECT id, name FROM c", CHANGES)
         job.give(changes((1, "a"), (2, "b"), (1, "c"), (3, "d"), (3, None), (4, None), (4, "e"), (9, None)))

@@ -24,6 +24,8 @@ from leatstream.views.base import Batch, Table
 from leatstream.views.postgresql_role import without_password
 from leatstream.views.postgresql_writer import PostgresWriter
 
+pytestmark = pytest.mark.core
+
 TABLE = Table("v_1", 1, (parse_type("BIGINT"),))
 
 

@@ -28,6 +28,8 @@ from leatstream.sql.statements import Name, Select
 from leatstream.views.base import Batch
 from leatstream.views.opening import view_writer
 
+pytestmark = pytest.mark.core
+
 NOW = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
 META = Meta(id="r", generation=1, created_at=NOW, updated_at=NOW, created_by="admin", owner="admin")
 NAN, INF = math.nan, math.inf

@@ -24,6 +24,8 @@ from leatstream.views.opening import view_writer
 from leatstream.views.postgresql_writer import SCHEMA, connect
 from leatstream.views.stores import open_views
 
+pytestmark = pytest.mark.core
+
 NOW = 1_767_225_600_000_000  # 2026-01-01, microseconds
 DAY = 86_400_000_000
 

@@ -41,7 +41,9 @@ IN_PLACE = (
 )
 _RESUME = "resume.from.query."
 _NO_NAME = f"{NAME} is a text of 1 to {MAX_LENGTH} characters, without control characters and ${{."
-_DEFAULT_TARGET_MS, _LEAST_SECONDS, _MOST_SECONDS = 5_000, 0.1, 3_600
+_DEFAULT_TARGET_MS, _LEAST_TARGET, _MOST_SECONDS = 5_000, 0.1, 3_600
+# Small batches back to back use up a core, however few records there are.
+_DEFAULT_INTERVAL_MS = 500
 
 
 def check_words(properties: Properties) -> None:
@@ -178,7 +180,7 @@ def target_batch_ms(properties: Properties, mode: Mode) -> int | None:
         RequestError: invalid-property or unsupported.
     """
     default = _DEFAULT_TARGET_MS if mode is Mode.MICRO_BATCH else None
-    given = _millis(properties, TARGET, mode)
+    given = _millis(properties, TARGET, mode, least=_LEAST_TARGET)
     return default if given is None else given
 
 
@@ -188,18 +190,21 @@ def batch_interval_ms(properties: Properties, mode: Mode) -> int:
     Raises:
         RequestError: invalid-property or unsupported.
     """
-    given = _millis(properties, INTERVAL, mode)
-    if given is not None and available_now(properties):
+    given = _millis(properties, INTERVAL, mode, least=0)
+    once = available_now(properties)
+    if given is not None and once:
         raise RequestError(
             "unsupported",
             f"A query that completes runs its batches one after another, without '{INTERVAL}'.",
             **properties[INTERVAL].place,
             hint=f"Leave '{INTERVAL}' or '{TRIGGER}' out.",
         )
-    return given or 0
+    if given is not None:
+        return given
+    return _DEFAULT_INTERVAL_MS if mode is Mode.MICRO_BATCH and not once else 0
 
 
-def _millis(properties: Properties, name: str, mode: Mode) -> int | None:
+def _millis(properties: Properties, name: str, mode: Mode, *, least: float) -> int | None:
     """A property of micro-batches that is a number of seconds; None where it is left out."""
     given = properties.get(name)
     if given is None:
@@ -207,11 +212,11 @@ def _millis(properties: Properties, name: str, mode: Mode) -> int | None:
     try:
         seconds = float(str(given.value))
     except ValueError:
-        seconds = 0.0
-    if not _LEAST_SECONDS <= seconds <= _MOST_SECONDS:
+        seconds = -1.0
+    if not least <= seconds <= _MOST_SECONDS:
         raise RequestError(
             "invalid-property",
-            f"{name} is a number of seconds from {_LEAST_SECONDS} to {_MOST_SECONDS}.",
+            f"{name} is a number of seconds from {least} to {_MOST_SECONDS}.",
             **given.place,
         )
     if mode is not Mode.MICRO_BATCH:
