@@ -12,7 +12,7 @@ import fakes
 import pytest
 from starlette.testclient import TestClient
 
-from leatstream.engine.driver_notes import DriverNotes
+from leatstream.engine.driver_notes import DriverNotes, stage_of
 from leatstream.engine.pooled_driver import PooledDriver
 from leatstream.model.objects import QueryState
 from leatstream.ports import DriverRow
@@ -103,6 +103,41 @@ def test_a_driver_is_shown_from_its_start_to_its_query(fresh: Any, pageviews: Te
     assert busy["queries"] == [{"name": "q", "state": "running", "restarts": 2}]
     assert listed(pageviews, state="idle") == {}
     assert list(listed(pageviews, role="dedicated", state="running")) == ["drv_1"]
+
+
+@pytest.mark.parametrize(
+    ("driver", "stage"),
+    [
+        ({"state": "starting"}, "starting"),
+        ({"state": "warming"}, "warming"),
+        ({"state": "assigned"}, "starting"),  # it was given a query before it could take one
+        ({"state": "idle", "warmed": 1.0}, "idle"),
+        ({"state": "warming", "warmed": 1.0}, "warming"),  # after a query, until it asks for work
+        ({"state": "assigned", "warmed": 1.0}, "running"),
+        ({"state": "leaving", "warmed": 1.0}, "leaving"),
+        (
+            {"state": "idle", "warmed": 1.0, "queries": {"qry_1": 1.0}},
+            "running",
+        ),  # a shared one asks for more
+    ],
+)
+def test_what_a_driver_does_in_a_word(driver: dict[str, Any], stage: str) -> None:
+    row: Any = None
+    assert stage_of(PooledDriver(row, **driver)) == stage
+
+
+def test_a_server_that_starts_again_goes_on_with_what_was_noted(
+    fresh: Any, pageviews: TestClient, pool: Pool
+) -> None:
+    pool.serve(pool.start("drv_1"))
+    pool.note()
+    before = listed(pageviews)["drv_1"]
+    with fresh.units(write=False) as unit:
+        (row,) = unit.drivers.list()
+    again = Pool(fresh)
+    again.drivers = [PooledDriver(row, "idle", warmed=time.monotonic())]  # not heard yet
+    again.note()
+    assert listed(pageviews)["drv_1"] == before
 
 
 def test_figures_are_written_now_and_then_and_states_at_once(pool: Pool, pageviews: TestClient) -> None:
