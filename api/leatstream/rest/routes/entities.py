@@ -91,6 +91,13 @@ def put_entity(
     return EntityView.from_domain(stored.item, store)
 
 
+def _milliseconds(at: datetime | None) -> int | None:
+    """A time since 1970; one before that means all."""
+    if at is None:
+        return None
+    return max(0, int((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp() * 1000))
+
+
 def _refuse_existing(env: Environment, caller: Principal, store: str, entity: str) -> None:
     try:
         service.get_entity(env, caller, store, entity)
@@ -159,10 +166,3 @@ async def read_records(
     records = await to_thread.run_sync(read, limiter=threads)
     wanted = streams.EVENTS if accept and streams.EVENTS in accept else streams.NDJSON
     return await streams.respond(records, wanted)
-
-
-def _milliseconds(at: datetime | None) -> int | None:
-    """A time since 1970; one before that means all."""
-    if at is None:
-        return None
-    return max(0, int((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp() * 1000))
