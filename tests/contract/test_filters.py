@@ -41,6 +41,12 @@ BODIES: dict[str, Any] = {
     "queries/first": _query("demo.public.one"),
     "queries/second": _query("demo.shop.two"),
     "queries/third": _query("d00.public.three", "stopped"),
+    "applications/shop": {
+        "sql": "BEGIN APPLICATION shop CREATE STREAM four AS SELECT userid FROM demo.public.pageviews; "
+        "END APPLICATION",
+        "database": "demo",
+        "store": "k",
+    },
     "secrets/key": {"value": "x"},
     "roles/analyst": {},
 }
@@ -76,9 +82,12 @@ def client() -> Iterator[TestClient]:
         ("relations?store=other&database=demo&schema=shop", ["pageviews"]),
         ("queries?q=ir", ["first", "third"]),
         ("queries?state=stopped", ["third"]),
-        ("queries?database=demo", ["first", "second"]),
+        ("queries?database=demo", ["first", "four", "second"]),
         ("queries?database=demo&schema=shop&store=k&kind=create_stream_as", ["second"]),
         ("queries?store=other", []),
+        ("queries?application=shop", ["four"]),
+        ("queries?application=shop&database=d00", []),
+        ("queries?application=nothing", []),
         ("secrets?q=e", ["key"]),
         ("roles?q=analyst", ["analyst"]),
         ("users?q=bo", ["bob"]),
@@ -116,3 +125,14 @@ def test_pages_are_full_and_tokens_belong_to_their_filters(client: TestClient) -
 )
 def test_unknown_values_and_filters_are_refused(client: TestClient, path: str) -> None:
     assert client.get(f"/v1/{path}").status_code == 422
+
+
+def test_a_brief_list_has_what_tables_show(client: TestClient) -> None:
+    full, brief = (
+        {one["name"]: one for one in client.get("/v1/queries", params={"view": view}).json()["items"]}
+        for view in ("full", "brief")
+    )
+    assert full == {one["name"]: one for one in client.get("/v1/queries").json()["items"]}
+    left_out = {"plan": None, "effective": {}, "statement_canonical": ""}
+    assert all(one["plan"] and one["effective"] and one["statement_canonical"] for one in full.values())
+    assert brief == {name: one | left_out for name, one in full.items()}

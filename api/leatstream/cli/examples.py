@@ -23,7 +23,12 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "sql -f pipeline.sql --atomic",
         "sql -o csv 'SELECT * FROM by_region;'",
     ),
-    "print": ("print embedded/pageviews", "print embedded/pageviews --from-beginning --limit 5 -o ndjson"),
+    "print": (
+        "print embedded/pageviews",
+        "print embedded/pageviews --from-beginning --limit 5 -o ndjson",
+        "print embedded/pageviews --since 2026-01-31T09:00:00Z --q User_6 --rate 20",
+        "print embedded/pageviews --partition 0 --offset 42 --limit 1",
+    ),
     "graphql": (
         "graphql '{ queries { items { name status { state } } } }'",
         "graphql --file plan.graphql --var name=enriched",
@@ -40,6 +45,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "lineage query:enriched -o json",
     ),
     "events": ("events", "events --follow --kind query", "events demo.public --tail 200 -o ndjson"),
+    "driver list": ("driver list", "driver list --state idle --wide"),
     "vocabulary": ("vocabulary", "vocabulary -o json"),
     "query list": ("query list", "query list --state failed --q orders", "query list --wide"),
     "query get": ("query get enriched",),
@@ -97,7 +103,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "secret create kafka_password < password.txt",
         "secret create kafka_password --reference secret://vault/kv/leat/kafka#password",
     ),
-    "secret apply": ("secret apply kafka_password",),
+    "secret apply": ("secret apply kafka_password --dry-run", "secret apply kafka_password"),
     "relation sample": (
         "relation sample demo.shop.pageviews",
         "relation sample demo.shop.pageviews --from earliest --limit 5 -o ndjson",

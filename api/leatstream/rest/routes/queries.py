@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import lru_cache
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from anyio import to_thread
 from fastapi import Query, Response
@@ -94,6 +94,11 @@ def list_queries(
     database: NameQuery = None,
     schema: NameQuery = None,
     store: NameQuery = None,
+    application: NameQuery = None,
+    view: Annotated[
+        Literal["full", "brief"],
+        Query(description="`brief`: `plan` is null, `effective` and `statement_canonical` are empty."),
+    ] = "full",
 ) -> QueryList:
     """List queries by name."""
     return page_view(
@@ -102,9 +107,18 @@ def list_queries(
             caller,
             page_size,
             page_token,
-            only(q, state=state, kind=kind, database=database, schema=schema, store=store),
+            only(
+                q,
+                state=state,
+                kind=kind,
+                database=database,
+                schema=schema,
+                store=store,
+                application=application,
+            ),
         ),
         _spelled,
+        brief=view == "brief",
     )
 
 
