@@ -414,3 +414,17 @@ def test_what_depends_on_a_database_until_its_job_has_ended_is_said(
     fresh.drivers.tokens.clear()
     reconcile_all(fresh.env)
     sql("DROP DATABASE other")
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("USE DATABASE demmo", "Did you mean demo?"),
+        ("DROP STORE kk", "Did you mean k?"),
+        ("CREATE STREAM y (a BIGNT) WITH ('value.format' = 'json')", "Did you mean BIGINT?"),
+        ("CREATE STREAM y (a BIGINT) WITH ('format' = 'json')", "Did you mean 'value.format'?"),
+    ],
+)
+def test_a_slip_gets_the_nearest_word(pageviews: TestClient, text: str, hint: str) -> None:
+    answer = pageviews.post("/v1/statements", json={"sql": text, "database": "demo", "store": "k"})
+    assert answer.json()["errors"][0]["hint"] == hint
