@@ -18,7 +18,7 @@ PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3; do \
 GENERATED := openapi.yaml api/leatstream/rest/graphql/schema.graphql docs/sql/functions.md docs/stores.md \
 	provider-schema/provider.json provider-schema/docs provider-schema/leatstream_terraform/data cdktf-constructs/leatstream_cdktf/l1
 
-.PHONY: help setup tools demo test test-fast test-all test-long durations bench check fix generate console docs lock clean
+.PHONY: help setup tools demo test test-fast test-all test-long durations bench check fix generate console pictures docs lock clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -74,6 +74,9 @@ $(VENV)/.chromium: $(VENV)/.console $(CONSOLE)/chromium.mjs
 
 console: $(VENV)/.console ## Build the web console into api/leatstream/console (needs Node.js)
 	@$(NPM) run --silent build
+
+pictures: $(VENV)/.chromium ## Take the screenshots of docs/images again, by a test of the console
+	@LEATSTREAM_LONG=1 LEATSTREAM_PICTURES=$(CURDIR)/docs/images $(BIN)/python -m pytest -q -n0 tests/e2e/test_console.py -k pictures
 
 # Two processes, each with a broker, a server and a Spark of its own: most tests wait for one of them. One that
 # dies ends the run, as a failure: pytest-xdist 3.8 would start another one, and then wait for ever.

@@ -349,3 +349,26 @@ def test_what_is_not_seen_is_not_exported(shop: TestClient) -> None:
         assert "CREATE STREAM demo.public.pageviews" in text
         assert not re.search("one_user|STORE k|users|registry.example|scores", text)
         assert few.get("/v1/catalog:export", params={"name": "store:k"}).status_code == 404
+
+
+def test_a_changelog_of_a_table_is_exported_as_it_may_be_written(fresh: Any) -> None:
+    """A table's rows have no keys of records: with ``key_format`` it would be refused, or differ in each plan."""
+    columns = [{"name": "id", "type": "BIGINT"}, {"name": "name", "type": "VARCHAR"}]
+    table = {"columns": columns, "primary_key": ["id"]}
+    changelog = {"kind": "changelog", "store": "pg", "columns": columns, "primary_key": ["id"]}
+    bodies: dict[str, Any] = {
+        "databases/demo": {},
+        "stores/pg": {"postgres": {"host": "db.example.com", "database": "shop", "username": "leat"}},
+        "stores/pg/entities/customers": {"postgres": table},
+        "relations/demo.public.customers": changelog | {"value_format": "json"},
+    }
+    with TestClient(create_app(fresh.with_tables()), headers=fresh.headers) as client:
+        for path, body in bodies.items():
+            assert client.put(f"/v1/{path}", json=body).status_code == 201
+        made = client.get("/v1/relations/demo.public.customers").json()
+        assert made["key_format"] is None
+        hcl = client.get("/v1/catalog:export", params={"format": "hcl", "name": "demo"}).json()
+        assert "key_format" not in hcl["files"][0]["content"]
+        assert client.delete("/v1/relations/demo.public.customers").status_code == 204
+        again = client.post("/v1/statements", json={"sql": made["statement"]})
+        assert again.status_code == 200, again.text

@@ -11,6 +11,7 @@ from starlette.testclient import TestClient
 
 from leatstream.connectors.entities import Record
 from leatstream.errors import StoreError
+from leatstream.services.queries.reconcile.reconciler import reconcile_all
 
 STREAM = "CREATE STREAM pageviews (viewtime BIGINT NOT NULL, userid VARCHAR) WITH ('value.format'='json')"
 SELECT = "CREATE STREAM views AS SELECT * FROM pageviews"
@@ -389,3 +390,41 @@ def test_create_store_of_every_security(sql: Sql, fresh: Any) -> None:
     assert sql.refused("CREATE STORE x WITH ('type'=ORACLE, 'uris'='a:1')") == "invalid-property"
     assert sql.refused("CREATE STORE x WITH ('type'=PULSAR, 'uris'='a:1')") == "invalid-property"
     assert sql.refused("CREATE STORE x WITH ('type'=KAFKA)") == "invalid-property"
+
+
+def test_what_depends_on_a_database_until_its_job_has_ended_is_said(
+    pageviews: TestClient, fresh: Any
+) -> None:
+    """DROP QUERY returns at once, so a script that drops the database behind it comes too early."""
+    sql = Sql(pageviews)
+    sql("CREATE DATABASE other")
+    text = "CREATE STREAM other.public.views AS SELECT * FROM demo.public.pageviews"
+    assert pageviews.post("/v1/statements", json={"sql": text, "store": "k"}).status_code == 200
+
+    def hint() -> str:
+        answer = pageviews.post("/v1/statements", json={"sql": "DROP DATABASE other"})
+        assert (answer.status_code, answer.json()["code"]) == (409, "has-dependents")
+        return str(answer.json()["errors"][0]["hint"])
+
+    assert hint() == "Drop those first."
+    fresh.drivers.tokens["d1"] = "token"
+    reconcile_all(fresh.env)
+    pageviews.post("/v1/statements", json={"sql": "DROP QUERY views"})
+    assert hint().startswith("Their queries are being deleted. Wait until")
+    fresh.drivers.tokens.clear()
+    reconcile_all(fresh.env)
+    sql("DROP DATABASE other")
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("USE DATABASE demmo", "Did you mean demo?"),
+        ("DROP STORE kk", "Did you mean k?"),
+        ("CREATE STREAM y (a BIGNT) WITH ('value.format' = 'json')", "Did you mean BIGINT?"),
+        ("CREATE STREAM y (a BIGINT) WITH ('format' = 'json')", "Did you mean 'value.format'?"),
+    ],
+)
+def test_a_slip_gets_the_nearest_word(pageviews: TestClient, text: str, hint: str) -> None:
+    answer = pageviews.post("/v1/statements", json={"sql": text, "database": "demo", "store": "k"})
+    assert answer.json()["errors"][0]["hint"] == hint

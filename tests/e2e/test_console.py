@@ -160,6 +160,35 @@ def test_the_flow_shows_queries_and_why_one_has_failed(visit: Any, check: Callab
     check()
 
 
+def test_the_documentation_has_its_pictures(browser: Browser, page: Page, check: Callable[[], None]) -> None:
+    """``make pictures`` keeps them in docs/images."""
+    kept = os.environ.get("LEATSTREAM_PICTURES")
+
+    def take(name: str) -> None:
+        check()
+        if kept:
+            page.screenshot(path=Path(kept) / f"{name}.png")
+
+    with memory_directory() as directory, console_world(Path(directory)) as world:
+        world.shop()
+        page.goto(world.url)
+        sign_in(page, world.world.token)
+        expect(page.locator(".problem")).to_contain_text("Record payments:2:1041 is not JSON")
+        expect(page.get_by_role("link", name="orders_of_oslo", exact=True).first).to_be_visible()
+        take("flow")
+        page.goto(f"{world.url}/ui/sql{IN_DEMO}")
+        write(
+            page,
+            "CREATE STREAM orders_of_rome AS\n  SELECT id, customer, amount\n  FROM orders WHERE city = 'Rome';",
+        )
+        expect(page.get_by_role("row", name="topic.partitions")).to_be_visible()
+        take("sql")
+        page.goto(f"{world.url}/ui/queries/refunds")
+        expect(page.get_by_role("alert")).to_contain_text("payments:2:1041")
+        take("query")
+        page.close()
+
+
 def test_changes_arrive_by_themselves(visit: Any, served: ConsoleWorld, check: Callable[[], None]) -> None:
     """The list of stores has no poll of its own, so only the feed can extend it."""
     page = visit("stores")

@@ -97,6 +97,35 @@ class ConsoleWorld:
         }
         self.set_status(LONG, state=QueryState.FAILED, since=now - timedelta(minutes=4), error=error)
 
+    def shop(self) -> None:
+        """Make a small shop, for the pictures of the documentation."""
+        world, shape = self.world, {"topic.partitions": 3, "topic.replicas": 1}
+        self.put("/v1/stores/kafka_store", KAFKA)
+        self.put("/v1/databases/demo", {})
+        columns = ("id BIGINT", "customer VARCHAR", "city VARCHAR", "amount DECIMAL(10, 2)")
+        for topic in ("orders", "payments"):
+            world.cluster.entities[topic] = Entity(topic, shape)
+            listed = [dict(zip(("name", "type"), one.split(" ", 1), strict=True)) for one in columns]
+            body = {"columns": listed, "store": "kafka_store", "topic": topic, "value_format": "json"}
+            self.put(f"/v1/relations/demo.public.{topic}", body)
+        now, rates = world.env.clock.now(), {"large_orders": 412.5, "orders_of_oslo": 96.0, "refunds": 12.0}
+        self.query("large_orders", "CREATE STREAM large_orders AS SELECT * FROM orders WHERE amount > 1000")
+        self.query(
+            "orders_of_oslo", "CREATE STREAM orders_of_oslo AS SELECT * FROM large_orders WHERE city = 'Oslo'"
+        )
+        self.query("refunds", "CREATE STREAM refunds AS SELECT * FROM payments WHERE amount < 0")
+        for name, rate in rates.items():
+            figures = {"input_rows_per_second": rate, "processed_rows_per_second": rate}
+            self.set_status(name, state=QueryState.RUNNING, since=now - timedelta(hours=3), metrics=figures)
+        error = {
+            "code": "undecodable-record",
+            "detail": "Record payments:2:1041 is not JSON: it begins with 0x00.",
+            "retryable": False,
+            "hint": "Skip the record, or correct its producer.",
+            "record": {"entity": "payments", "partition": "2", "offset": "1041"},
+        }
+        self.set_status("refunds", state=QueryState.FAILED, since=now - timedelta(minutes=4), error=error)
+
     def query(self, name: str, sql: str) -> None:
         """Create a query in demo.public."""
         context = {"database": "demo", "schema": "public", "store": "kafka_store"}

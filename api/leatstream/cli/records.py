@@ -13,6 +13,7 @@ from leatstream.cli.nouns import entity_path
 from leatstream.cli.output import Output, cell, printable
 from leatstream.cli.session import OutputOption, open_client
 from leatstream.cli.shell_names import entity_names
+from leatstream.cli.waiting import seconds
 
 
 def print_records(
@@ -31,7 +32,10 @@ def print_records(
     rate: Annotated[int | None, typer.Option(help="The most records a second.", min=1)] = None,
     limit: Annotated[int | None, typer.Option(help="End after so many records.", min=1)] = None,
     timeout: Annotated[
-        int | None, typer.Option(help="End after so many seconds without a record.", min=1)
+        float | None,
+        typer.Option(
+            help="End after so many seconds without a record; also 2m.", parser=seconds, metavar="SECONDS"
+        ),
     ] = None,
     output: OutputOption = Output.TABLE,
 ) -> None:
@@ -40,6 +44,8 @@ def print_records(
         raise typer.BadParameter(
             "records are nested; csv cannot hold them, ndjson can", param_hint="--output"
         )
+    if timeout is not None and timeout < 1:
+        raise typer.BadParameter("at least 1 second", param_hint="--timeout")
     client = open_client(context)
     params = {
         "from": "beginning" if from_beginning else "latest",
@@ -49,7 +55,7 @@ def print_records(
         "q": q,
         "rate": rate,
         "limit": limit,
-        "timeout": f"{timeout}s" if timeout else None,
+        "timeout": f"{timeout:.0f}s" if timeout else None,
     }
     for line in client.records(entity_path(entity), params):
         sys.stdout.write((describe(json.loads(line)) if output is Output.TABLE else line) + "\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,7 +16,22 @@ if TYPE_CHECKING:
     from leatstream.cli.client import Client
 
 WaitOption = Annotated[bool, typer.Option("--wait/--no-wait", help="Wait until it is so.")]
-TimeoutOption = Annotated[float, typer.Option("--timeout", help="Seconds to wait.")]
+_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, None: 1.0}
+
+
+def seconds(value: str | float) -> float:
+    """A time as in REST: ``90``, ``90s``, ``2m`` or ``500ms``; a default comes as a number."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)(ms|s|m)?", str(value))
+    if match is None:
+        raise typer.BadParameter(
+            f"{value} is not a time: write seconds or a unit, such as 90, 90s, 2m or 500ms"
+        )
+    return float(match[1]) * _UNITS[match[2]]
+
+
+TimeoutOption = Annotated[
+    float, typer.Option("--timeout", help="Seconds to wait; also 2m.", parser=seconds, metavar="SECONDS")
+]
 _POLL = 30  # seconds of one long poll
 
 

@@ -123,7 +123,11 @@ class NounStatements(Leat.Parser):
         verb = self._tokens[0].text.upper()
         if verb != "DESCRIBE" or self._curr.token_type not in (TokenType.VAR, TokenType.IDENTIFIER):
             return None
-        return f"Write what it is before the name: DESCRIBE RELATION {self.shown(self._curr)}."
+        end = self._index
+        while end + 2 < len(self._tokens) and self._tokens[end + 1].token_type == TokenType.DOT:
+            end += 2
+        name = ".".join(self.shown(token) for token in self._tokens[self._index : end + 1 : 2])
+        return f"Write what it is before the name: DESCRIBE RELATION {name}."
 
     def _if(self, *words: str) -> bool:
         if not self.take("if"):

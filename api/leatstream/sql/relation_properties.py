@@ -186,7 +186,8 @@ def _refuse_unknown(reader: PropertyReader, *, changelog: bool) -> None:
         elif key in UNBUILT:
             reader.unbuilt(key, UNBUILT[key])
         elif key not in known and _config(key) is None and not key.startswith(property_families()):
-            near = get_close_matches(key, known, n=1, cutoff=0.6)
+            # Of the two formats, nobody means that of keys.
+            near = ["value.format"] if key == "format" else get_close_matches(key, known, n=1, cutoff=0.6)
             reader.unknown(key, near or [*PLAIN, *_entity_names(), "kafka.topic.<setting>"])
 
 

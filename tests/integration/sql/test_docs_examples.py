@@ -1,4 +1,4 @@
-"""Every SQL block of the documentation is run, page by page, each in a catalog and on servers of its own.
+"""Every SQL block of the documentation, and each folder of examples, is run in a catalog and on servers of its own.
 
 A page's file in ``tests/fixtures/docs`` says what the page takes for granted. Continuous queries are planned, typed by
 Spark, and kept; their jobs are run elsewhere.
@@ -43,6 +43,9 @@ PAGES = [
     for path in [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md"))]
     if blocks(page := path.relative_to(ROOT).as_posix())
 ]
+
+
+EXAMPLES = sorted(path.parent for path in ROOT.glob("examples/*/pipeline.sql"))
 
 
 def taken_for_granted(page: str) -> dict[int, str]:
@@ -155,6 +158,14 @@ def test_a_page_runs(page: str, world: DocsWorld, request: pytest.FixtureRequest
             MEANWHILE[page, number](world, lambda: request.getfixturevalue("schema_registry"))
         results = world.run(text, files(page), atomic=(page, number) in ATOMIC)
         assert len(results) == len(parse(text))
+
+
+@pytest.mark.parametrize("folder", EXAMPLES, ids=lambda folder: folder.name)
+def test_a_folder_is_planned(folder: Path, world: DocsWorld) -> None:
+    world.run("CREATE STORE embedded WITH ('type' = KAFKA, 'uris' = '127.0.0.1:9092', 'tls.disabled' = TRUE)")
+    texts = [(folder / f"{name}.sql") for name in ("stores", "pipeline", "sample")]
+    for text in (path.read_text(encoding="utf-8") for path in texts if path.exists()):
+        assert len(world.run(text)) == len(parse(text))
 
 
 def test_an_example_with_a_fault_fails(world: DocsWorld) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from leatstream.cli import catching_up
+from leatstream.cli import catching_up, waiting
 
 
 @pytest.fixture(autouse=True)
@@ -62,3 +62,17 @@ def test_the_time_is_over(service: Any, leat: Any, answer: dict[str, Any], said:
 def test_a_completed_query_has_nothing_left(service: Any, leat: Any) -> None:
     service.answer("GET", "/v1/queries/q", query("completed", 5))
     assert leat("query", "wait", "q", "--max-lag", "0").status == 0
+
+
+@pytest.mark.parametrize(
+    ("written", "seconds"), [("90", 90), ("1.5", 1.5), ("90s", 90), ("2m", 120), ("500ms", 0.5), (120.0, 120)]
+)
+def test_a_time_is_written_as_in_rest(written: Any, seconds: float) -> None:
+    assert waiting.seconds(written) == seconds
+
+
+@pytest.mark.parametrize("written", ["soon", "-1", "1h", "", "2 m"])
+def test_what_is_no_time_is_refused_with_examples(leat: Any, written: str) -> None:
+    result = leat("query", "wait", "q", f"--timeout={written}")
+    assert result.status == 2
+    assert "such as 90, 90s, 2m" in " ".join(result.err.replace("│", " ").split())

@@ -176,6 +176,17 @@ def test_problems_tell_the_right_status_and_sqlstate() -> None:
             assert written[1] == sqlstate, code
 
 
+def test_every_picture_is_shown_and_taken_by_a_test() -> None:
+    """``make pictures`` takes them again; links to pictures that do not exist are found below."""
+    kept = {path.stem for path in (ROOT / "docs" / "images").glob("*.png")}
+    shown = set(
+        re.findall(r"!\[[^]]+\]\([\w/.]*images/(\w+)\.png\)", "".join(p.read_text("utf-8") for p in PAGES))
+    )
+    console = (ROOT / "tests" / "e2e" / "test_console.py").read_text(encoding="utf-8")
+    assert kept
+    assert kept == shown == set(re.findall(r'take\("(\w+)"\)', console))
+
+
 def test_links_lead_somewhere() -> None:
     broken = []
     for page in PAGES:

@@ -1,12 +1,17 @@
-"""The figures of docs/limits.md, and the links of docs/llms.txt, are those of the code and the benchmarks."""
+"""The figures of docs/limits.md and docs/versions.md, and the links of docs/llms.txt, are those of the code."""
 
 from __future__ import annotations
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
 
+from leatstream.connectors.postgres import admin as postgres
+from leatstream.dev.doctor import PYTHON_BELOW, PYTHON_FROM
+from leatstream.dev.java import MINIMUM_JAVA
+from leatstream.dev.tools import MINIMUM_NODE, MINIMUM_TERRAFORM
 from leatstream.model.bounds import LOG_LINES
 from leatstream.model.names import MAX_LENGTH
 from leatstream.rest.gate import MAX_BODY_BYTES
@@ -14,6 +19,7 @@ from leatstream.settings import Settings
 from leatstream.sql import applications, group_by, lexer, match_recognize, parser, tokens_reader, windows
 from leatstream.sql import writing_statements as writing
 from leatstream.sql.passes import inputs
+from leatstream.views import postgresql_writer
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"
 LIMITS = (DOCS / "limits.md").read_text(encoding="utf-8")
@@ -65,6 +71,30 @@ def test_measurements_are_those_of_the_benchmarks(figure: str) -> None:
     bench = (DOCS.parent / "bench" / "README.md").read_text(encoding="utf-8")
     assert figure in bench
     assert all(number in LIMITS for number in re.findall(r"[\d.,]*\d", figure))
+
+
+@pytest.mark.parametrize(
+    ("program", "supported"),
+    [
+        ("Python", f"3.{PYTHON_FROM[1]} to 3.{PYTHON_BELOW[1] - 1}"),
+        ("Java", f"{MINIMUM_JAVA} or newer"),
+        ("Terraform, OpenTofu", f"{'.'.join(map(str, MINIMUM_TERRAFORM))} or newer"),
+        ("Node.js", f"{MINIMUM_NODE[0]} or newer"),
+        ("PostgreSQL as a store", f"{postgres.OLDEST // 10_000} or newer"),
+        ("PostgreSQL as the catalog", f"{postgresql_writer.OLDEST // 10_000} or newer"),
+    ],
+)
+def test_supported_versions_are_those_that_are_checked(program: str, supported: str) -> None:
+    assert f"\n| {program} | {supported} | " in (DOCS / "versions.md").read_text(encoding="utf-8")
+
+
+def test_the_supported_spark_and_python_are_those_of_the_package() -> None:
+    project = tomllib.loads((DOCS.parent / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert project["requires-python"] == f">=3.{PYTHON_FROM[1]},<3.{PYTHON_BELOW[1]}"
+    (spark,) = [one for one in project["optional-dependencies"]["spark"] if one.startswith("pyspark")]
+    assert f"\n| Spark | {spark.removeprefix('pyspark==')} only | " in (DOCS / "versions.md").read_text(
+        "utf-8"
+    )
 
 
 def test_links_for_language_models_lead_somewhere() -> None:

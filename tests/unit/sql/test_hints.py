@@ -29,6 +29,7 @@ def hint_of(text: str) -> str | None:
         ("USE DATABSE d;", "Did you mean DATABASE?"),
         ("CREAT STREAM s AS SELECT * FROM t;", "Did you mean CREATE?"),
         ("DESCRIBE pageviews;", "Write what it is before the name: DESCRIBE RELATION pageviews."),
+        ("DESCRIBE a.b.c;", "Write what it is before the name: DESCRIBE RELATION a.b.c."),
         ("PRINT pageviews;", "SELECT * FROM name shows the rows of a stream."),
         ("CREATE STREAM s (a BIGINT) ('topic' = 's');", "Write WITH before the list of properties."),
         ("SELECT * FROM s WHERE a = ‘x’;", "Write straight quotes: 'text', \"name\"."),

@@ -21,7 +21,7 @@ PUBLIC = "public"
 BATCHES = "leatstream_batches"
 """The table that tells which micro-batches a schema's tables have; see ``postgres.sink``."""
 REPLICA_IDENTITY = "replica.identity"
-_OLDEST = 13_00_00
+OLDEST = 13_00_00
 _IDENTITIES = {"d": "default", "n": "nothing", "f": "full", "i": "index"}
 _TABLES = """
 SELECT n.nspname, c.relname, c.oid::bigint, c.reltuples::bigint, c.relreplident::text, c.relkind = 'p'
@@ -126,7 +126,7 @@ class PostgresAdmin:
             ).fetchone()
             number = connection.info.server_version
         version, level, standby = row or ("", "", False)
-        if number < _OLDEST:
+        if number < OLDEST:
             raise StoreError(
                 "store-rejected",
                 f"Store {self.store}: PostgreSQL {version} is too old.",

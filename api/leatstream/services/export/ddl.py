@@ -51,7 +51,8 @@ def named_topic(relation: Relation) -> str | None:
 def named_key_format(relation: Relation) -> str | None:
     """The format of keys, but of a declared changelog whose primary key gives it."""
     said = relation.effective.get("key.format")
-    derived = said is not None and said.origin is Origin.DEFAULT
+    # Rows of a table have no keys of records: nothing was said of them.
+    derived = said is None or said.origin is Origin.DEFAULT
     return None if is_declared_changelog(relation) and derived else relation.key_format
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from leatstream.errors import CatalogError, Fault, sentence
 from leatstream.ports import UnitOfWork
 from leatstream.services.environment.desk import desk_of
@@ -19,6 +21,10 @@ _KINDS = {
     "function ": "function",
 }
 
+_HINT_ENDING = (
+    "Their queries are being deleted. Wait until LIST QUERIES no longer shows them, and repeat this."
+)
+
 
 def refuse_dependents(what: str, dependents: list[str], unit: UnitOfWork) -> None:
     """Raise ``has-dependents`` naming each, if there are any; hidden ones are counted.
@@ -33,17 +39,26 @@ def refuse_dependents(what: str, dependents: list[str], unit: UnitOfWork) -> Non
     seen = [one for one in dependents if _is_seen(unit, one)]
     hidden = len(dependents) - len(seen)
     named = seen + ([f"{hidden} that the role may not see"] if hidden else [])
+    hint = _HINT_ENDING if seen == named and _end_soon(seen, unit) else "Drop those first."
     faults = [
         Fault(sentence(f"{one} depends on {what}"), "has-dependents", sqlstate="2BP01") for one in named
     ]
+    # A hint belongs to a fault; one is enough for all of them.
+    faults[-1] = replace(faults[-1], hint=hint)
     others = " and others" if len(named) > 5 else ""
     raise CatalogError(
         "has-dependents",
         sentence(f"{what} is used by {', '.join(named[:5])}{others}"),
         faults=faults,
-        hint="Drop those first.",
         dependents=named,
     )
+
+
+def _end_soon(dependents: list[str], unit: UnitOfWork) -> bool:
+    """Whether each is the sink of a query that ends: DROP QUERY returns before its job has ended."""
+    queries = unit.unfiltered.queries.page(limit=100_000)
+    ending = {query.sink for query in queries if query.deleting and query.kind.makes_sink}
+    return all(one.rpartition(" ")[2] in ending for one in dependents)
 
 
 def _is_seen(unit: UnitOfWork, dependent: str) -> bool:

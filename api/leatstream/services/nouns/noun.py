@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any, Generic, Protocol, TypeVar
 
 from leatstream.errors import not_found
@@ -63,10 +64,12 @@ class NounService(Generic[T]):
             return self.require(unit, name)
 
     def require(self, unit: UnitOfWork, name: str) -> T:
-        """The object inside a unit; CatalogError not-found."""
+        """The object inside a unit; CatalogError not-found, with the nearest name that the principal sees."""
         found = self.repository(unit).find(name)
         if found is None:
-            raise not_found(self.noun, quote(name))
+            names = [one.name for one in self.repository(unit).page()]
+            near = get_close_matches(name, names, n=1, cutoff=0.6)
+            raise not_found(self.noun, quote(name), hint=f"Did you mean {quote(near[0])}?" if near else None)
         return found
 
     def list(

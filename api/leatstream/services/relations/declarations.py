@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from difflib import get_close_matches
 from typing import Any
 
 from leatstream.errors import Faults
 from leatstream.model.names import quote
 from leatstream.model.objects import Column, RelationKind
-from leatstream.model.types import parse_type
+from leatstream.model.types import known_types, parse_type
 from leatstream.services.environment import Context
 from leatstream.services.nouns.relation_definition import RelationDefinition
 from leatstream.services.staging.catalog_view import did_you_mean
@@ -37,7 +38,9 @@ def columns_of(definitions: tuple[ast.ColumnDefinition, ...]) -> tuple[Column, .
             kind = parse_type(definition.type)
             columns.append(Column(definition.name, kind, definition.not_null, definition.comment))
         except ValueError as error:
-            faults.add("type-mismatch", str(error), position=definition.type_position)
+            near = get_close_matches(definition.type.upper(), known_types(), n=1, cutoff=0.6)
+            hint = f"Did you mean {near[0]}?" if near else None
+            faults.add("type-mismatch", str(error), position=definition.type_position, hint=hint)
     faults.raise_if_any()
     return tuple(columns)
 

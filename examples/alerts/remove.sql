@@ -1,0 +1,3 @@
+DROP STREAM alerts.public.orders;
+DROP DATABASE alerts;
+DROP ENTITY "alerts.orders" IN STORE embedded;
