@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, get_args
 
@@ -192,10 +193,42 @@ class TestStatements:
         answer = changes.put("/v1/stores/evil", json=body)
         assert (answer.status_code, code_of(answer)) == (422, "validation")
 
-    def test_sources_of_functions_are_for_sysadmins(self, sign_in: Sign) -> None:
-        client = sign_in("coder", *READ, on("create_function", "organization"))
+    def test_a_registry_is_named_only_with_usage(self, admin: TestClient, sign_in: Sign) -> None:
+        admin.put("/v1/schema-registries/sr", json={"type": "confluent", "uris": "http://localhost:1"})
+        body = {"kafka": {"bootstrap_servers": "localhost:9092"}, "schema_registry": "sr"}
+        create = on("create_store", "organization")
+        answer = sign_in("moves", on("modify", "schema_registry", "sr"), create).put(
+            "/v1/stores/n", json=body
+        )
+        assert (answer.status_code, code_of(answer)) == (403, "permission-denied")
+        assert "USAGE on schema_registry sr" in answer.json()["detail"]
+        user = sign_in("names", on("usage", "schema_registry", "sr"), create)
+        assert user.put("/v1/stores/n", json=body).status_code == 201
+
+    def test_code_for_drivers_is_brought_by_orgadmins(
+        self, fresh: Any, admin: TestClient, sign_in: Sign
+    ) -> None:
+        """It runs with the account of the server, and could read the administrator's token."""
         body = {"file": "f.py", "content": "def grade(x: int) -> int:\n    return x\n"}
-        assert client.put("/v1/function-sources/f", json=body).status_code == 403
+        other = {**body, "content": body["content"].replace("return x", "return -x")}
+        fresh.env.settings = replace(fresh.env.settings, isolated_drivers=False)
+        path = "/v1/function-sources/f"
+        sql = "CREATE FUNCTION_SOURCE g WITH ('file' = 'g.py', 'content' = '')"
+        coder = sign_in("coder", *READ, on("create_function", "organization"))
+        sysadmin, orgadmin = sign_in("sysadmin"), sign_in("orgadmin")
+        for client in (coder, sysadmin):
+            assert client.put(path, json=body).status_code == 403
+            for check in ("/v1/statements", "/v1/statements:validate"):
+                assert "permission-denied" in client.post(check, json={"sql": sql}).text
+        assert orgadmin.put(path, json=body).status_code == 201
+        admin.post("/v1/ownership", json={"on": "function_source", "name": "f", "role": "coder"})
+        assert coder.put(path, json={**body, "comment": "mine"}).status_code == 200
+        for client in (coder, sysadmin):
+            answer = client.put(path, json=other)
+            assert (answer.status_code, code_of(answer)) == (403, "permission-denied")
+        fresh.env.settings = replace(fresh.env.settings, isolated_drivers=True)
+        assert coder.put(path, json=other).status_code == 403
+        assert sysadmin.put(path, json=other).status_code == 200
 
     def test_statements_about_access(self, admin: TestClient) -> None:
         for sql in (

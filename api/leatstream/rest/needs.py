@@ -6,7 +6,7 @@ with each part left out, so this table cannot say anything else than they do.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from leatstream.model.access import ORGANIZATION, Scope
@@ -24,6 +24,7 @@ class Needs:
         role: the least of the built-in roles that may do it, where no grant gives that.
         own: without the privileges the caller's own objects are open to it.
         token: whether it needs a token at all.
+        also: what it needs on condition: privileges as above, and when.
     """
 
     scope: Scope = Scope.READ
@@ -33,20 +34,35 @@ class Needs:
     role: str | None = None
     own: bool = False
     token: bool = True
+    also: tuple[tuple[str, str], ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """The form in the contract."""
         if not self.token:
             return {"token": False}
-        needed = [f"{p.upper()} on {kind}" for p, _, kind in (one.partition(" ") for one in self.privileges)]
+        needed = [_as_text(one) for one in self.privileges]
         needed += [f"any privilege on {self.sees}"] if self.sees else []
         needed += [f"OWNERSHIP on {self.owns}"] if self.owns else []
         needed += [f"role {self.role}"] if self.role else []
         return {
             "scope": self.scope.value,
             "needs": needed,
+            **(
+                {"also": [{"needs": _as_text(one), "when": when} for one, when in self.also]}
+                if self.also
+                else {}
+            ),
             **({"own": True} if self.own else {}),
         }
+
+    def when(self, *also: tuple[str, str]) -> Needs:
+        """The same, with more that is needed on condition."""
+        return replace(self, also=self.also + also)
+
+
+def _as_text(needed: str) -> str:
+    privilege, _, kind = needed.partition(" ")
+    return f"{privilege.upper()} on {kind}"
 
 
 def _reads(*privileges: str) -> Needs:
@@ -71,7 +87,29 @@ def _manages(privilege: str) -> Needs:
 
 _LIST = Needs()
 _OPEN = Needs(token=False)
-_SYSADMIN = Needs(Scope.WRITE, role="sysadmin")
+# Of new code that drivers run; where drivers are pods, sysadmin is enough.
+_ORGADMIN = Needs(Scope.WRITE, role="orgadmin")
+_MACHINE = f"use_machine_credentials {ORGANIZATION}"
+_STORE = (
+    (_MACHINE, "a store of AWS has no access key"),
+    ("usage secret", "a setting refers to a secret"),
+    ("usage schema_registry", "it names a schema registry"),
+)
+_SECRET = ((_MACHINE, "it refers to a secret store"),)
+_REGISTRY = (("usage secret", "a setting refers to a secret"),)
+_RELATION = (
+    ("create_entity store", "the entity does not exist; READ_ENTITY is not needed then"),
+    ("usage descriptor_source", "the records of a relation need one"),
+)
+_QUERY = (
+    ("usage function", "it calls functions of users"),
+    ("read_entity store", "the entity of the sink exists; CREATE_ENTITY is not needed then"),
+    ("write_entity store", "the entity of the sink exists; CREATE_ENTITY is not needed then"),
+    ("insert relation", "it is an INSERT INTO; nothing on the store is needed then"),
+    ("operate query", "it begins with the state of another query"),
+    ("usage descriptor_source", "the records of a relation need one"),
+)
+_ENTITY_TOO = (("drop_entity store", "an entity that existed before the query is deleted with it"),)
 _GRANTS, _MEMBERS = _manages("manage_grants"), _manages("manage_members")
 _NEW_RELATION = (
     "usage database",
@@ -103,8 +141,10 @@ OPERATIONS: dict[str, Needs] = {
     "delete_schema": _owns("schema"),
     "list_secrets": _LIST,
     "get_secret": _sees("secret"),
-    "put_secret": _writes(f"create_secret {ORGANIZATION}"),
-    "apply_secret": Needs(Scope.WRITE, sees="secret"),
+    "put_secret": _writes(f"create_secret {ORGANIZATION}").when(*_SECRET),
+    "apply_secret": _writes("modify secret").when(
+        ("operate query", "a query restarts; without it the query keeps the old value")
+    ),
     "delete_secret": _owns("secret"),
     "list_schema_registries": _LIST,
     "test_schema_registry": _writes("usage schema_registry"),
@@ -112,7 +152,7 @@ OPERATIONS: dict[str, Needs] = {
     "list_subject_versions": _reads("usage schema_registry"),
     "get_subject_version": _reads("usage schema_registry"),
     "get_schema_registry": _sees("schema_registry"),
-    "put_schema_registry": _writes(f"create_schema_registry {ORGANIZATION}"),
+    "put_schema_registry": _writes(f"create_schema_registry {ORGANIZATION}").when(*_REGISTRY),
     "delete_schema_registry": _owns("schema_registry"),
     "list_descriptor_sources": _LIST,
     "get_descriptor_source": _sees("descriptor_source"),
@@ -121,7 +161,7 @@ OPERATIONS: dict[str, Needs] = {
     "list_stores": _LIST,
     "test_store": _writes("usage store"),
     "get_store": _sees("store"),
-    "put_store": _writes(f"create_store {ORGANIZATION}"),
+    "put_store": _writes(f"create_store {ORGANIZATION}").when(*_STORE),
     "delete_store": _owns("store"),
     "list_entities": _sees("store"),
     "get_entity": _reads("read_entity store"),
@@ -131,7 +171,7 @@ OPERATIONS: dict[str, Needs] = {
     "list_relations": _LIST,
     "get_relation": _sees("relation"),
     "sample_relation": _reads("usage database", "usage schema", "select relation"),
-    "put_relation": _writes(*_NEW_RELATION),
+    "put_relation": _writes(*_NEW_RELATION).when(*_RELATION),
     "delete_relation": _owns("relation"),
     "take_savepoint": _writes("operate query"),
     "list_savepoints": _LIST,
@@ -139,22 +179,24 @@ OPERATIONS: dict[str, Needs] = {
     "delete_savepoint": _writes("operate query"),
     "list_queries": _LIST,
     "restart_query": _writes("operate query"),
-    "restart_failed_queries": Needs(Scope.WRITE),
+    "restart_failed_queries": Needs(Scope.WRITE).when(
+        ("operate query", "a query restarts; without it the query stays as it is")
+    ),
     "replace_query": _owns("query"),
     "rollback_query": _owns("query"),
     "get_query": _sees("query"),
-    "put_query": _writes(*_NEW_QUERY),
+    "put_query": _writes(*_NEW_QUERY).when(*_QUERY),
     "patch_query": _writes("operate query"),
-    "delete_query": _owns("query"),
+    "delete_query": _owns("query").when(*_ENTITY_TOO),
     "get_query_logs": _reads("monitor query"),
     "list_query_events": _reads("monitor query"),
     "list_query_progress": _reads("monitor query"),
     "follow_query_logs": _reads("monitor query"),
     "list_query_versions": _reads("monitor query"),
     "list_function_sources": _LIST,
-    "create_function_source": _SYSADMIN,
+    "create_function_source": _ORGADMIN,
     "get_function_source": _sees("function_source"),
-    "put_function_source": _SYSADMIN,
+    "put_function_source": _ORGADMIN,
     "delete_function_source": _owns("function_source"),
     "list_functions": _LIST,
     "create_function": _writes(f"create_function {ORGANIZATION}", "usage function_source"),
@@ -164,8 +206,8 @@ OPERATIONS: dict[str, Needs] = {
     "validate_object": _reads(*_NEW_RELATION),
     "list_applications": _LIST,
     "get_application": _sees("application"),
-    "put_application": _writes(*_NEW_QUERY, f"create_application {ORGANIZATION}"),
-    "delete_application": _owns("application"),
+    "put_application": _writes(*_NEW_QUERY, f"create_application {ORGANIZATION}").when(*_QUERY),
+    "delete_application": _owns("application").when(*_ENTITY_TOO),
     "restart_application": _writes("operate application"),
     "get_application_logs": _reads("monitor application"),
     "run_statements": _LIST,
@@ -218,13 +260,14 @@ OPERATIONS: dict[str, Needs] = {
 CHANGES: dict[str, Needs] = {
     "put_database": _writes("modify database"),
     "put_schema": _writes("modify schema"),
-    "put_secret": _writes("modify secret"),
-    "put_schema_registry": _writes("modify schema_registry"),
+    "put_secret": _writes("modify secret").when(*_SECRET),
+    "put_schema_registry": _writes("modify schema_registry").when(*_REGISTRY),
     "put_descriptor_source": _writes("modify descriptor_source"),
-    "put_store": _writes("modify store"),
+    "put_store": _writes("modify store").when(*_STORE),
     "put_entity": _writes("create_entity store"),
     "put_relation": _writes("modify relation", "usage store"),
     "put_query": _owns("query"),
+    # New code needs what a new source needs.
     "put_function_source": _owns("function_source"),
     "put_function": Needs(Scope.WRITE, ("usage function_source",), owns="function"),
     "put_application": _owns("application"),
@@ -245,7 +288,7 @@ STATEMENTS: dict[str, Needs] = {
     "create_descriptor_source": OPERATIONS["put_descriptor_source"],
     "update_secret": CHANGES["put_secret"],
     "update_schema_registry": CHANGES["put_schema_registry"],
-    "create_function_source": _SYSADMIN,
+    "create_function_source": _ORGADMIN,
     "create_function": OPERATIONS["put_function"],
     "create_stream": OPERATIONS["put_relation"],
     "create_changelog": OPERATIONS["put_relation"],
