@@ -22,7 +22,7 @@ class Needs:
         sees: kind of an object on which any privilege is enough.
         owns: kind of the object that the role must own.
         role: the least of the built-in roles that may do it, where no grant gives that.
-        own: without the privileges the caller's own objects are open to it.
+        own: without the privileges the caller's own objects are open to it; its tokens with the scope write.
         token: whether it needs a token at all.
         also: what it needs on condition: privileges as above, and when.
     """
@@ -111,6 +111,7 @@ _QUERY = (
 )
 _ENTITY_TOO = (("drop_entity store", "an entity that existed before the query is deleted with it"),)
 _GRANTS, _MEMBERS = _manages("manage_grants"), _manages("manage_members")
+_TOKENS = replace(_MEMBERS, own=True)
 _NEW_RELATION = (
     "usage database",
     "usage schema",
@@ -230,9 +231,9 @@ OPERATIONS: dict[str, Needs] = {
     "delete_service_account": _MEMBERS,
     "list_tokens": _LIST,
     "get_token": Needs(privileges=(f"manage_members {ORGANIZATION}",), own=True),
-    "create_token": _MEMBERS,
-    "revoke_token": _MEMBERS,
-    "rotate_token": _MEMBERS,
+    "create_token": _TOKENS,
+    "revoke_token": _TOKENS,
+    "rotate_token": _TOKENS,
     "get_me": _LIST,
     "get_permissions": _sees("store"),
     "list_audit_events": _reads(f"audit {ORGANIZATION}"),
@@ -331,7 +332,7 @@ STATEMENTS: dict[str, Needs] = {
     "select": _reads("usage database", "usage schema", "select relation"),
     "create_role": _GRANTS,
     "create_account": _MEMBERS,
-    "create_token": _MEMBERS,
+    "create_token": _TOKENS,
     "grant_privileges": _GRANTS,
     "grant_role": _MEMBERS,
     "can_i": _LIST,
