@@ -13,6 +13,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from leatstream.model.access import OBJECT_PRIVILEGES
+from leatstream.model.registered import Savepoint
 from leatstream.rest.schemas.access import Kind
 
 Sign = Callable[..., TestClient]
@@ -601,6 +602,46 @@ def test_no_reading_operation_shows_what_is_hidden(fresh: Any, admin: TestClient
         assert "canary" not in text, (path, text)
         asked += 1
     assert asked > 40
+
+
+def test_a_savepoint_belongs_to_its_query_not_to_the_name(
+    fresh: Any, admin: TestClient, sign_in: Sign
+) -> None:
+    """Else who makes a query of a dropped one's name reads that one's state."""
+    body = {"sql": f"CREATE STREAM o AS SELECT * FROM {STREAM}", "database": "demo", "store": "k"}
+    before, after = (sign_in(role, *READ, scope="admin") for role in ("before", "after"))
+    assert admin.put("/v1/queries/q", json={**body, "owner": "before"}).status_code == 201
+    operator = sign_in("operator", on("operate", "query", "q"))
+    watch = sign_in("watch", on("operate", "query"))
+    with fresh.units() as unit:
+        query = unit.queries.find("q")
+        meta = replace(query.meta, id="svp_1", owner="before")
+        unit.savepoints.add(
+            Savepoint(
+                meta=meta,
+                name="sp",
+                query="q",
+                query_id=query.meta.id,
+                query_generation=1,
+                sql=query.sql,
+                job=query.job,
+                checkpoint_generation=1,
+            )
+        )
+        unit.commit()
+
+    def seen(client: TestClient) -> tuple[int, int]:
+        listed = client.get("/v1/savepoints").json()["items"]
+        return client.get("/v1/savepoints/sp").status_code, len(listed)
+
+    assert [seen(one) for one in (before, after, operator, watch)] == [(200, 1), (404, 0), (200, 1), (200, 1)]
+    assert admin.delete("/v1/queries/q").status_code in (202, 204)
+    assert admin.put("/v1/queries/q", json={**body, "owner": "after"}).status_code == 201
+    assert [seen(one) for one in (before, after, operator, watch)] == [(200, 1), (404, 0), (404, 0), (200, 1)]
+    assert after.delete("/v1/savepoints/sp").status_code == 404
+    assert admin.put("/v1/service-accounts/before_admin", json={"roles": ["public"]}).status_code == 200
+    refused = admin.delete("/v1/roles/before")
+    assert (refused.status_code, "savepoint sp" in refused.text) == (409, True)
 
 
 def test_a_query_starts_with_the_rights_of_its_owner(fresh: Any, admin: TestClient, sign_in: Sign) -> None:
