@@ -194,6 +194,35 @@ class TestStatements:
         answer = changes.put("/v1/stores/evil", json=body)
         assert (answer.status_code, code_of(answer)) == (422, "validation")
 
+    def test_a_log_of_undecodable_records_is_an_entity_that_the_role_may_write_to(
+        self, admin: TestClient, sign_in: Sign
+    ) -> None:
+        entity = {"kafka": {"partitions": 1, "replicas": 1}}
+        for name in ("theirs", "hidden", "mine"):
+            assert admin.put(f"/v1/stores/k/entities/{name}", json=entity).status_code == 201
+        made = [
+            on("create_query", "organization"),
+            on("create_relation", "schema", "demo.public"),
+            on("usage", "store", "k"),
+            on("create_entity", "store", "k", entities="o"),
+            on("write_entity", "store", "k", entities="mine"),
+            on("read_entity", "store", "k", entities="theirs"),
+        ]
+        client = sign_in("logs", *READ, *made)
+
+        def create(topic: str) -> Any:
+            handling = "'source.deserialization.error.handling'=IGNORE_AND_LOG"
+            log = f"'source.deserialization.error.log.topic'='{topic}'"
+            return run(client, f"CREATE STREAM o AS SELECT * FROM {STREAM} WITH ({handling}, {log})")
+
+        refused = create("theirs")
+        assert (refused.status_code, code_of(refused)) == (403, "permission-denied")
+        assert "WRITE_ENTITY on store k entities 'theirs'" in refused.json()["detail"]
+        hidden, missing = create("hidden"), create("missing")
+        assert hidden.status_code == missing.status_code == 422
+        assert hidden.json()["detail"].replace("hidden", "missing") == missing.json()["detail"]
+        assert create("mine").status_code == 200, create("mine").text
+
     def test_a_registry_is_named_only_with_usage(self, admin: TestClient, sign_in: Sign) -> None:
         admin.put("/v1/schema-registries/sr", json={"type": "confluent", "uris": "http://localhost:1"})
         body = {"kafka": {"bootstrap_servers": "localhost:9092"}, "schema_registry": "sr"}

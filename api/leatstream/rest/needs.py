@@ -107,6 +107,7 @@ _QUERY = (
     ("write_entity store", "the entity of the sink exists; CREATE_ENTITY is not needed then"),
     ("insert relation", "it is an INSERT INTO; nothing on the store is needed then"),
     ("operate query", "it begins with the state of another query"),
+    ("write_entity store", "it logs undecodable records to an entity"),
     ("usage descriptor_source", "the records of a relation need one"),
 )
 _ENTITY_TOO = (("drop_entity store", "an entity that existed before the query is deleted with it"),)
