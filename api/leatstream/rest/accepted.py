@@ -20,6 +20,34 @@ def authenticate_again(request: Request) -> Callable[[], Awaitable[Principal]]:
     return cast("Callable[[], Awaitable[Principal]]", request.scope["leatstream.authenticate"])
 
 
+class Watch:
+    """Looks now and then whether one answer may go on.
+
+    Args:
+        again: gives the caller with its rights of now.
+        who: the caller when the answer began.
+    """
+
+    def __init__(self, again: Callable[[], Awaitable[Principal]], who: Principal) -> None:
+        self._again, self._before, self._looked = again, who, anyio.current_time()
+
+    async def look(self) -> None:
+        """AccessError if the token has ended, or its role has lost a privilege."""
+        if anyio.current_time() < self._looked + LOOK_AGAIN:
+            return
+        try:
+            now = await self._again()
+        except CatalogAway:  # it will come back, and the reader need not notice
+            return
+        if now.rights.lack_some_of(self._before.rights):
+            raise AccessError(
+                "permission-denied",
+                f"Role {now.role} has lost a privilege, so this answer ends.",
+                hint="Send the request again: it needs the privileges of now.",
+            )
+        self._before, self._looked = now, anyio.current_time()
+
+
 async def while_accepted(
     request: Request, chunks: AsyncGenerator[bytes, None], media_type: str
 ) -> AsyncIterator[bytes]:
@@ -30,29 +58,12 @@ async def while_accepted(
         chunks: of the answer.
         media_type: NDJSON or server-sent events.
     """
-    before = cast("Principal", request.scope["leatstream.principal"])
-    again, known = authenticate_again(request), anyio.current_time()
+    watch = Watch(authenticate_again(request), request.scope["leatstream.principal"])
     try:
         async for chunk in chunks:
-            # Before it is sent: a silent stream may have waited for hours.
-            if anyio.current_time() >= known + LOOK_AGAIN:
-                before, known = await _look(again, before), anyio.current_time()
+            await watch.look()  # before it is sent: a silent stream may have waited for hours
             yield chunk
     except LeatstreamError as error:
         yield failure(error, media_type)
     finally:
         await chunks.aclose()
-
-
-async def _look(again: Callable[[], Awaitable[Principal]], before: Principal) -> Principal:
-    try:
-        now = await again()
-    except CatalogAway:  # it will come back, and the reader need not notice
-        return before
-    if now.rights.lack_some_of(before.rights):
-        raise AccessError(
-            "permission-denied",
-            f"Role {now.role} has lost a privilege, so this answer ends.",
-            hint="Send the request again: it needs the privileges of now.",
-        )
-    return now
