@@ -333,6 +333,7 @@ def _open(
             default_store=settings.default_store,
             public_url=settings.public_url,
             session_seconds=settings.session_hours * 3600,
+            isolated_drivers=settings.launcher == "kubernetes",
         ),
         changed=changed,
         listening_since=clock.now(),

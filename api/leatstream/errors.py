@@ -221,6 +221,15 @@ def no_provider() -> CatalogError:
     )
 
 
+def no_public_client(issuer: str) -> CatalogError:
+    """The client of people has a secret, which no command line can keep."""
+    return CatalogError(
+        "not-found",
+        f"Issuer {issuer} signs people in to the console only: its client has a secret.",
+        hint="Set cli_client_id of the issuer in LEATSTREAM_OIDC to a public client, or use an API token.",
+    )
+
+
 # SQLSTATEs of an object that is missing, and of a name that is taken, by noun. The reference product writes
 # some with six characters, such as 42P017 for a relation: these have no 0 in the middle here.
 MISSING = {

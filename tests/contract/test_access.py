@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, get_args
 
@@ -12,6 +13,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from leatstream.model.access import OBJECT_PRIVILEGES
+from leatstream.model.registered import Savepoint
 from leatstream.rest.schemas.access import Kind
 
 Sign = Callable[..., TestClient]
@@ -192,10 +194,71 @@ class TestStatements:
         answer = changes.put("/v1/stores/evil", json=body)
         assert (answer.status_code, code_of(answer)) == (422, "validation")
 
-    def test_sources_of_functions_are_for_sysadmins(self, sign_in: Sign) -> None:
-        client = sign_in("coder", *READ, on("create_function", "organization"))
+    def test_a_log_of_undecodable_records_is_an_entity_that_the_role_may_write_to(
+        self, admin: TestClient, sign_in: Sign
+    ) -> None:
+        entity = {"kafka": {"partitions": 1, "replicas": 1}}
+        for name in ("theirs", "hidden", "mine"):
+            assert admin.put(f"/v1/stores/k/entities/{name}", json=entity).status_code == 201
+        made = [
+            on("create_query", "organization"),
+            on("create_relation", "schema", "demo.public"),
+            on("usage", "store", "k"),
+            on("create_entity", "store", "k", entities="o"),
+            on("write_entity", "store", "k", entities="mine"),
+            on("read_entity", "store", "k", entities="theirs"),
+        ]
+        client = sign_in("logs", *READ, *made)
+
+        def create(topic: str) -> Any:
+            handling = "'source.deserialization.error.handling'=IGNORE_AND_LOG"
+            log = f"'source.deserialization.error.log.topic'='{topic}'"
+            return run(client, f"CREATE STREAM o AS SELECT * FROM {STREAM} WITH ({handling}, {log})")
+
+        refused = create("theirs")
+        assert (refused.status_code, code_of(refused)) == (403, "permission-denied")
+        assert "WRITE_ENTITY on store k entities 'theirs'" in refused.json()["detail"]
+        hidden, missing = create("hidden"), create("missing")
+        assert hidden.status_code == missing.status_code == 422
+        assert hidden.json()["detail"].replace("hidden", "missing") == missing.json()["detail"]
+        assert create("mine").status_code == 200, create("mine").text
+
+    def test_a_registry_is_named_only_with_usage(self, admin: TestClient, sign_in: Sign) -> None:
+        admin.put("/v1/schema-registries/sr", json={"type": "confluent", "uris": "http://localhost:1"})
+        body = {"kafka": {"bootstrap_servers": "localhost:9092"}, "schema_registry": "sr"}
+        create = on("create_store", "organization")
+        answer = sign_in("moves", on("modify", "schema_registry", "sr"), create).put(
+            "/v1/stores/n", json=body
+        )
+        assert (answer.status_code, code_of(answer)) == (403, "permission-denied")
+        assert "USAGE on schema_registry sr" in answer.json()["detail"]
+        user = sign_in("names", on("usage", "schema_registry", "sr"), create)
+        assert user.put("/v1/stores/n", json=body).status_code == 201
+
+    def test_code_for_drivers_is_brought_by_orgadmins(
+        self, fresh: Any, admin: TestClient, sign_in: Sign
+    ) -> None:
+        """It runs with the account of the server, and could read the administrator's token."""
         body = {"file": "f.py", "content": "def grade(x: int) -> int:\n    return x\n"}
-        assert client.put("/v1/function-sources/f", json=body).status_code == 403
+        other = {**body, "content": body["content"].replace("return x", "return -x")}
+        fresh.env.settings = replace(fresh.env.settings, isolated_drivers=False)
+        path = "/v1/function-sources/f"
+        sql = "CREATE FUNCTION_SOURCE g WITH ('file' = 'g.py', 'content' = '')"
+        coder = sign_in("coder", *READ, on("create_function", "organization"))
+        sysadmin, orgadmin = sign_in("sysadmin"), sign_in("orgadmin")
+        for client in (coder, sysadmin):
+            assert client.put(path, json=body).status_code == 403
+            for check in ("/v1/statements", "/v1/statements:validate"):
+                assert "permission-denied" in client.post(check, json={"sql": sql}).text
+        assert orgadmin.put(path, json=body).status_code == 201
+        admin.post("/v1/ownership", json={"on": "function_source", "name": "f", "role": "coder"})
+        assert coder.put(path, json={**body, "comment": "mine"}).status_code == 200
+        for client in (coder, sysadmin):
+            answer = client.put(path, json=other)
+            assert (answer.status_code, code_of(answer)) == (403, "permission-denied")
+        fresh.env.settings = replace(fresh.env.settings, isolated_drivers=True)
+        assert coder.put(path, json=other).status_code == 403
+        assert sysadmin.put(path, json=other).status_code == 200
 
     def test_statements_about_access(self, admin: TestClient) -> None:
         for sql in (
@@ -568,6 +631,46 @@ def test_no_reading_operation_shows_what_is_hidden(fresh: Any, admin: TestClient
         assert "canary" not in text, (path, text)
         asked += 1
     assert asked > 40
+
+
+def test_a_savepoint_belongs_to_its_query_not_to_the_name(
+    fresh: Any, admin: TestClient, sign_in: Sign
+) -> None:
+    """Else who makes a query of a dropped one's name reads that one's state."""
+    body = {"sql": f"CREATE STREAM o AS SELECT * FROM {STREAM}", "database": "demo", "store": "k"}
+    before, after = (sign_in(role, *READ, scope="admin") for role in ("before", "after"))
+    assert admin.put("/v1/queries/q", json={**body, "owner": "before"}).status_code == 201
+    operator = sign_in("operator", on("operate", "query", "q"))
+    watch = sign_in("watch", on("operate", "query"))
+    with fresh.units() as unit:
+        query = unit.queries.find("q")
+        meta = replace(query.meta, id="svp_1", owner="before")
+        unit.savepoints.add(
+            Savepoint(
+                meta=meta,
+                name="sp",
+                query="q",
+                query_id=query.meta.id,
+                query_generation=1,
+                sql=query.sql,
+                job=query.job,
+                checkpoint_generation=1,
+            )
+        )
+        unit.commit()
+
+    def seen(client: TestClient) -> tuple[int, int]:
+        listed = client.get("/v1/savepoints").json()["items"]
+        return client.get("/v1/savepoints/sp").status_code, len(listed)
+
+    assert [seen(one) for one in (before, after, operator, watch)] == [(200, 1), (404, 0), (200, 1), (200, 1)]
+    assert admin.delete("/v1/queries/q").status_code in (202, 204)
+    assert admin.put("/v1/queries/q", json={**body, "owner": "after"}).status_code == 201
+    assert [seen(one) for one in (before, after, operator, watch)] == [(200, 1), (404, 0), (404, 0), (200, 1)]
+    assert after.delete("/v1/savepoints/sp").status_code == 404
+    assert admin.put("/v1/service-accounts/before_admin", json={"roles": ["public"]}).status_code == 200
+    refused = admin.delete("/v1/roles/before")
+    assert (refused.status_code, "savepoint sp" in refused.text) == (409, True)
 
 
 def test_a_query_starts_with_the_rights_of_its_owner(fresh: Any, admin: TestClient, sign_in: Sign) -> None:

@@ -149,6 +149,13 @@ def test_who_may_not_operate_a_query_leaves_it(vault: Vault, fresh: Any, client:
     admin.put("/v1/service-accounts/rotator", json={"roles": ["rotator"]}).raise_for_status()
     token = admin.post("/v1/tokens/rotator", json={"account": "rotator", "scope": "write"}).json()["value"]
     rotator = TestClient(app, headers={"Authorization": f"Bearer {token}"})
+    grants = [{"privilege": "usage", "on": "secret", "name": "pw"}]
+    admin.put("/v1/roles/user", json={"grants": grants}).raise_for_status()
+    admin.put("/v1/service-accounts/user", json={"roles": ["user"]}).raise_for_status()
+    other = admin.post("/v1/tokens/user", json={"account": "user", "scope": "write"}).json()["value"]
+    user = TestClient(app, headers={"Authorization": f"Bearer {other}"})
+    refused = user.post("/v1/secrets/pw:apply")
+    assert (refused.status_code, "MODIFY on secret pw" in refused.json()["detail"]) == (403, True)
     answer = rotator.post("/v1/secrets/pw:apply")
     assert (answer.status_code, answer.json()) == (202, {"stores": [], "queries": [], "left": 1})
     assert query(fresh).status.observed_generation == 1

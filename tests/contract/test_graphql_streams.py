@@ -19,6 +19,7 @@ from websockets.sync.client import ClientConnection, connect
 
 from leatstream.connectors.entities import Record
 from leatstream.model.objects import QueryState
+from leatstream.rest import accepted
 from leatstream.rest import app as rest_app
 from leatstream.services import driver_calls as drivers
 from leatstream.services.selects import interactive
@@ -219,6 +220,32 @@ def test_a_revoked_token_starts_nothing_more_on_its_connection(served: httpx2.Cl
         refused = socket.receive()
     (error,) = refused["payload"]["errors"] if refused["type"] == "next" else refused["payload"]
     assert (refused["id"], error["extensions"]["code"]) == ("2", "unauthenticated")
+
+
+def test_a_subscription_ends_with_its_token_or_a_lost_privilege(
+    served: httpx2.Client, world: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By WebSocket and as server-sent events; one that is silent too."""
+    monkeypatch.setattr(accepted, "LOOK_AGAIN", 0.0)
+    served.headers["Authorization"] = f"Bearer {fakes.administrator(world)}"
+    grants = [{"privilege": "read_entity", "on": "store", "name": "k"}]
+    assert served.put("/v1/roles/prints", json={"grants": grants}).status_code == 201
+    assert served.put("/v1/service-accounts/app", json={"roles": ["prints"]}).status_code == 201
+    token = served.post("/v1/tokens/app", json={"account": "app", "scope": "write"}).json()["value"]
+    with signed_in(served, token) as socket:
+        socket.subscribe(RECORDS)
+        assert socket.receive()["type"] == "next"
+        assert served.put("/v1/roles/prints", json={"grants": []}).status_code == 200
+        assert "permission-denied" in json.dumps(socket.receive())
+    assert served.put("/v1/roles/prints", json={"grants": grants}).status_code == 200
+    administrator = served.headers["Authorization"]
+    served.headers["Authorization"] = f"Bearer {token}"
+    with followed(served, RECORDS) as found:
+        assert next(found)[0] == "next"
+        headers = {"Authorization": administrator}
+        assert served.delete("/v1/tokens/app", headers=headers).status_code == 204
+        assert "unauthenticated" in json.dumps(next(found))
+    eventually(lambda: world.cluster.closed_readers == 2)
 
 
 def test_only_subscriptions_are_streamed(served: httpx2.Client, world: Any) -> None:

@@ -243,6 +243,33 @@ def test_slow_statements_of_one_account_stop_neither_itself_nor_others(
     assert served.post("/v1/statements", json={"sql": "SELECT 1 FROM v"}).status_code == 200  # all given back
 
 
+def test_quick_requests_of_one_account_leave_threads_to_others(
+    fresh: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in {"THREADS": 3, "REQUESTS_OF_A_PRINCIPAL": 2, "REQUEST_PATIENCE": 0.2}.items():
+        monkeypatch.setattr(rest_app, name, value)
+    hanging = Hanging(answer=())
+    monkeypatch.setattr("leatstream.services.nouns.accounts.roles_of", hanging)
+    answers: list[httpx2.Response] = []
+    ann, bob = ({"Authorization": f"Bearer {one}"} for one in (fresh.token, fresh.reader_token))
+    with (
+        serving(fresh) as url,
+        httpx2.Client(base_url=url, headers=ann, timeout=60, trust_env=False) as client,
+    ):
+        threads = _threads(8, lambda: answers.append(client.get("/v1/me")))
+        try:
+            eventually(lambda: hanging.entered == 2 and len(answers) == 6)
+            assert all(_refused(answer) for answer in answers)
+            assert client.get("/v1/databases", headers=bob).status_code == 200
+            assert _refused(client.get("/v1/databases"))
+        finally:
+            hanging.go.set()
+        for thread in threads:
+            thread.join(20)
+            assert not thread.is_alive()
+        assert [client.get("/v1/databases").status_code for _ in range(4)] == [200] * 4
+
+
 @pytest.mark.usefixtures("few_places")
 def test_a_place_that_becomes_free_in_time_is_waited_for(
     served: httpx2.Client, monkeypatch: pytest.MonkeyPatch

@@ -474,6 +474,7 @@ def make_world(directory: Path, catalog: str | None = None) -> World:
             checkpoint_root=str(directory / "checkpoints"),
             log_dir=directory / "logs",
             default_store="kafka_store",
+            isolated_drivers=True,  # no user's code runs here
         ),
     )
     return World(env, units, cluster, drivers, token, reader)

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
-from urllib.parse import parse_qs, urlencode, urlsplit
+from urllib.parse import parse_qs, unquote_plus, urlencode, urlsplit
 
 from joserfc import jwt
 from joserfc.jwk import ECKey, Key, OKPKey, RSAKey
@@ -29,6 +29,8 @@ class OidcIssuer:
         fails: status that every answer has; 0 = none.
         approved: whether the person has agreed to the device codes.
         refreshing: refresh tokens that are accepted.
+        secret: of the client, which is a confidential one then.
+        proofs: how it was sent at the endpoints of tokens and revocation, newest last.
     """
 
     def __init__(self, keys: Mapping[str, Key] | None = None) -> None:
@@ -45,6 +47,9 @@ class OidcIssuer:
         self.refreshing: set[str] = set()
         self.claims: dict[str, Any] = {"sub": "ann", "groups": ["data"]}
         self.lifetime = 300
+        self.secret: str | None = None
+        self.proofs: list[str] = []
+        self.last_query: dict[str, str] = {}
         self._challenges: dict[str, tuple[str, str, str | None]] = {}
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self._server.daemon_threads = True
@@ -81,7 +86,7 @@ class OidcIssuer:
         del self.keys["rsa"]
         self.keys["rsa2"] = RSAKey.generate_key(2048, {"kid": "rsa2"})
 
-    def answer(self, path: str, form: dict[str, str]) -> tuple[int, dict[str, Any]]:
+    def answer(self, path: str, form: dict[str, str], authorization: str = "") -> tuple[int, dict[str, Any]]:
         """Status and body."""
         known: dict[str, Callable[[dict[str, str]], tuple[int, dict[str, Any]]]] = {
             "/.well-known/openid-configuration": lambda _: (200, self._discovery()),
@@ -93,13 +98,31 @@ class OidcIssuer:
         self.asked[path] += 1
         if self.fails:
             return self.fails, {}
+        if path in ("/token", "/revoke"):
+            proof, client = self._proof(form, authorization)
+            self.proofs.append(proof)
+            if client != (CLIENT, self.secret):
+                return 401, {"error": "invalid_client"}
         return known[path](form) if path in known else (404, {})
+
+    @staticmethod
+    def _proof(form: dict[str, str], authorization: str) -> tuple[str, tuple[str | None, str | None]]:
+        """How the client proves itself, and its id and secret."""
+        if authorization:
+            assert not {"client_id", "client_secret"} & form.keys()  # RFC 6749: one way at a time
+            name, _, secret = base64.b64decode(authorization.removeprefix("Basic ")).decode().partition(":")
+            return "basic", (unquote_plus(name), unquote_plus(secret))
+        return ("post" if "client_secret" in form else "none"), (
+            form.get("client_id"),
+            form.get("client_secret"),
+        )
 
     def authorize(self, query: dict[str, str]) -> str:
         """Where the browser of a person who agrees is sent."""
         assert query["code_challenge_method"] == "S256"
         assert query["client_id"] == CLIENT
         assert query["response_type"] == "code"
+        self.last_query = query
         code = secrets.token_hex(8)
         self._challenges[code] = query["code_challenge"], query["redirect_uri"], query.get("nonce")
         return f"{query['redirect_uri']}?{urlencode({'code': code, 'state': query['state']})}"
@@ -122,8 +145,6 @@ class OidcIssuer:
 
     def _token(self, form: dict[str, str]) -> tuple[int, dict[str, Any]]:
         kind = form.get("grant_type")
-        if form.get("client_id") != CLIENT:
-            return 401, {"error": "invalid_client"}
         if kind == "urn:ietf:params:oauth:grant-type:device_code":
             return self._tokens() if self.approved else (400, {"error": "authorization_pending"})
         if kind == "refresh_token" and form.get("refresh_token") in self.refreshing:
@@ -170,7 +191,7 @@ class OidcIssuer:
 
             def do_POST(self) -> None:
                 form = self.rfile.read(int(self.headers["Content-Length"])).decode()
-                self._send(*issuer.answer(self.path, _flat(form)))
+                self._send(*issuer.answer(self.path, _flat(form), self.headers.get("Authorization", "")))
 
             def _send(self, status: int, body: dict[str, Any]) -> None:
                 text = json.dumps(body).encode()

@@ -42,6 +42,10 @@ class Issuers:
         """Where people sign in; None if no issuer has a ``client_id``."""
         return self._provider.sign_in
 
+    def for_command_line(self) -> SignIn | None:
+        """Where ``leat login`` signs in; None if there is no public client."""
+        return self._provider.command_line
+
     def provider(self) -> PeoplesProvider:
         """The identity provider that people sign in with, as ``ports.Identities``."""
         return self._provider.get()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
 from leatstream.errors import IdentityError, no_provider
@@ -34,6 +34,14 @@ class KnownProvider:
             return None
         return SignIn(one.issuer, one.client_id, one.audience, one.scopes)
 
+    @property
+    def command_line(self) -> SignIn | None:
+        """Where ``leat login`` signs in, with a public client: a person's machine keeps no secret of it."""
+        found, one = self.sign_in, self._issuer
+        if found is None or one is None or (one.has_secret and one.cli_client_id is None):
+            return None
+        return replace(found, client_id=one.cli_client_id or found.client_id)
+
     def get(self) -> Provider:
         """The provider.
 
@@ -49,12 +57,15 @@ class KnownProvider:
         return known[0]
 
     def _read(self) -> tuple[Provider | IdentityError, float]:
+        from leatstream.identity.client_secret import ClientSecret
         from leatstream.identity.provider import Provider  # with its HTTP client, which others need not load
 
         found, issuer = self.sign_in, self._issuer
         if found is None or issuer is None:
             raise no_provider()
         try:
-            return Provider(asdict(found), issuer.ca_file), self._now() + FRESH
+            client = ClientSecret(issuer.client_secret) if issuer.has_secret else None
+            sign_in = {**asdict(found), "parameters": issuer.authorization_parameters}
+            return Provider(sign_in, issuer.ca_file, client), self._now() + FRESH
         except IdentityError as error:
             return error, self._now() + AFTER_FAILURE

@@ -19,6 +19,7 @@ from urllib.parse import urlencode
 import httpx2
 
 from leatstream.errors import AccessError, IdentityError
+from leatstream.identity.client_secret import CORRECT_THE_SECRET, ClientSecret
 from leatstream.identity.fetching import SECONDS, Unfetchable, discovery_document, reach, read_bounded
 from leatstream.identity.settings import is_safe_url
 from leatstream.ports import Tokens, Visit
@@ -32,12 +33,15 @@ _sleep = time.sleep
 class Provider:
     """The identity provider that a server names."""
 
-    def __init__(self, sign_in: Mapping[str, Any], ca_file: Path | None = None) -> None:
+    def __init__(
+        self, sign_in: Mapping[str, Any], ca_file: Path | None = None, client: ClientSecret | None = None
+    ) -> None:
         """Read the provider's discovery document.
 
         Args:
             sign_in: answer of ``GET /v1/sign-in``.
             ca_file: authority to trust; None = the machine's.
+            client: how the client proves itself; None = it is a public one.
 
         Raises:
             IdentityError: issuer-unreachable.
@@ -45,7 +49,8 @@ class Provider:
         """
         self.issuer, self.client_id = str(sign_in["issuer"]), str(sign_in["client_id"])
         self.audience = str(sign_in["audience"])
-        self._scopes, self._ca_file = " ".join(sign_in["scopes"]), ca_file
+        self._scopes, self._ca_file, self._client = " ".join(sign_in["scopes"]), ca_file, client
+        self._more = dict(sign_in.get("parameters") or {})
         if not is_safe_url(self.issuer):
             raise _failed(f"The server names {self.issuer} as its issuer, which is no URL with https.")
         try:
@@ -108,6 +113,7 @@ class Provider:
         verifier, state, nonce = (secrets.token_urlsafe(size) for size in (48, 24, 24))
         digest = hashlib.sha256(verifier.encode()).digest()
         asked = {
+            **self._more,
             "response_type": "code",
             "client_id": self.client_id,
             "redirect_uri": redirect_uri,
@@ -158,8 +164,7 @@ class Provider:
         """
         if self._document.get("revocation_endpoint"):
             url = self._endpoint("revocation_endpoint", "")
-            form = {"token": refresh_token, "token_type_hint": "refresh_token", "client_id": self.client_id}
-            self._post(url, form)
+            self._post_as_client(url, {"token": refresh_token, "token_type_hint": "refresh_token"})
 
     def _endpoint(self, name: str, what: str) -> str:
         found = self._document.get(name)
@@ -171,11 +176,24 @@ class Provider:
         return found
 
     def _ask(self, form: Mapping[str, str]) -> dict[str, Any]:
-        return self._post(self._endpoint("token_endpoint", "tokens"), {**form, "client_id": self.client_id})
+        answer = self._post_as_client(self._endpoint("token_endpoint", "tokens"), form)
+        if self._client is not None and answer.get("error") in ("invalid_client", "unauthorized_client"):
+            # The setting is wrong, not the person: nobody's session ends for it.
+            detail = f"Issuer {self.issuer} does not accept the secret of client {self.client_id}."
+            raise IdentityError("issuer-unreachable", detail, hint=CORRECT_THE_SECRET)
+        return answer
 
-    def _post(self, url: str, form: Mapping[str, str]) -> dict[str, Any]:
+    def _post_as_client(self, url: str, form: Mapping[str, str]) -> dict[str, Any]:
+        """The answer to a form of the client, with the proof that its kind needs."""
+        if self._client is None:
+            return self._post(url, {**form, "client_id": self.client_id})
+        return self._post(url, *self._client.prove(self.issuer, self.client_id, self._document, form))
+
+    def _post(
+        self, url: str, form: Mapping[str, str], proof: Mapping[str, str] | None = None
+    ) -> dict[str, Any]:
         """The JSON answer to a form; refusals are answers too."""
-        headers, deadline = {"Accept": "application/json"}, time.monotonic() + _TIMEOUT
+        headers, deadline = {"Accept": "application/json", **(proof or {})}, time.monotonic() + _TIMEOUT
         try:
             client = httpx2.Client(timeout=_TIMEOUT, follow_redirects=False, **reach(url, self._ca_file))
             with client, client.stream("POST", url, data=dict(form), headers=headers) as answer:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from ipaddress import ip_address
 from typing import Annotated, Literal
@@ -16,6 +17,7 @@ Algorithm = Literal[
     "RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA", "Ed25519"
 ]
 _Text = Annotated[str, Field(min_length=1, max_length=1000)]
+_LONGEST_SECRET = 4096
 
 
 def is_loopback(host: str | None) -> bool:
@@ -94,8 +96,12 @@ class Issuer(_Part):
         ca_file: PEM file of the authority that signed its certificate; None = the machine's authorities.
         algorithms: of signatures that are accepted.
         account_claim: claim that names the account.
-        client_id: of the command line, for the issuer that people sign in with.
-        scopes: that the command line asks for.
+        client_id: of the console and, if it has no secret, of ``leat login``: for the issuer of people.
+        client_secret_file: file with the secret of ``client_id``.
+        client_secret_variable: environment variable with that secret.
+        cli_client_id: public client of ``leat login``, where ``client_id`` has a secret.
+        scopes: that the console and the command line ask for.
+        authorization_parameters: more parameters of the address that the console sends browsers to.
         rules: the first that fits counts.
     """
 
@@ -106,8 +112,49 @@ class Issuer(_Part):
     algorithms: Annotated[tuple[Algorithm, ...], Field(min_length=1)] = ("RS256", "ES256", "EdDSA")
     account_claim: _Text = "sub"
     client_id: _Text | None = None
+    client_secret_file: FilePath | None = None
+    client_secret_variable: _Text | None = None
+    cli_client_id: _Text | None = None
     scopes: tuple[_Text, ...] = ("openid", "profile", "email", "offline_access")
+    authorization_parameters: dict[_Text, _Text] = {}
     rules: Annotated[tuple[Rule, ...], Field(min_length=1, max_length=1000)]
+
+    @model_validator(mode="after")
+    def _one_secret(self) -> Issuer:
+        if self.client_secret_file is not None and self.client_secret_variable is not None:
+            raise ValueError("an issuer has either client_secret_file or client_secret_variable")
+        if self.client_id is None and (self.has_secret or self.cli_client_id is not None):
+            raise ValueError(
+                "client_id is missing: the client that the secret and cli_client_id stand beside"
+            )
+        if self.has_secret:
+            self.client_secret()
+        return self
+
+    @property
+    def has_secret(self) -> bool:
+        """Whether the client must show a secret at the provider: it is a confidential one."""
+        return self.client_secret_file is not None or self.client_secret_variable is not None
+
+    def client_secret(self) -> str:
+        """The secret of this moment, so that a rotated file counts at once.
+
+        Raises:
+            ValueError: there is none. The text does not hold the secret.
+        """
+        if self.client_secret_file is not None:
+            where = f"the file {self.client_secret_file}"
+            try:
+                found = self.client_secret_file.read_text(encoding="utf-8").strip("\r\n")
+            except (OSError, UnicodeDecodeError) as error:
+                reason = getattr(error, "strerror", None) or "it is not UTF-8"
+                raise ValueError(f"{where} of the client secret cannot be read: {reason}") from None
+        else:
+            where = f"the variable {self.client_secret_variable}"
+            found = os.environ.get(self.client_secret_variable or "", "")
+        if not 0 < len(found) <= _LONGEST_SECRET:
+            raise ValueError(f"{where} holds no client secret of 1 to {_LONGEST_SECRET} characters")
+        return found
 
 
 def check_issuers(issuers: tuple[Issuer, ...]) -> tuple[Issuer, ...]:

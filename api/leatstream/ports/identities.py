@@ -31,9 +31,9 @@ class SignIn:
 
     Attributes:
         issuer: URL of the identity provider.
-        client_id: of the command line, a public client.
+        client_id: of the console, or of the command line.
         audience: that a token for this server has.
-        scopes: that the command line asks for.
+        scopes: that they ask for.
     """
 
     issuer: str
@@ -130,6 +130,10 @@ class Identities(Protocol):
 
     def for_people(self) -> SignIn | None:
         """Where people sign in; None if there is no such issuer."""
+        ...
+
+    def for_command_line(self) -> SignIn | None:
+        """Where ``leat login`` signs in; None if there is no public client."""
         ...
 
     def provider(self) -> PeoplesProvider:

@@ -44,8 +44,8 @@ from leatstream.rest.routes import (
 )
 from leatstream.services.environment import Environment
 
-# Reads of the catalog, which must not queue behind anything that takes long.
-THREADS = 40
+# Reads of the catalog, which must not queue behind anything that takes long. A principal has a part.
+THREADS, REQUESTS_OF_A_PRINCIPAL, REQUEST_PATIENCE = 40, 25, 10.0
 # Calls to stores and the analyzer block for seconds, as do SELECTs over views. A principal has a third.
 SLOW_THREADS, SLOW_OF_A_PRINCIPAL, SLOW_PATIENCE = 60, 20, 10.0
 # Each step of a stream waits up to a second in a thread.
@@ -138,6 +138,7 @@ def create_app(env: Environment, *, lifespan: Lifespan | None = None) -> FastAPI
     routes.extend(console.install(app))
     problem.install(app, routes)
     loads = Loads(
+        quick=Load("requests", REQUESTS_OF_A_PRINCIPAL, REQUEST_PATIENCE, 1),
         slow=Load("slow requests", SLOW_OF_A_PRINCIPAL, SLOW_PATIENCE, SLOW_THREADS),
         streams=Load("streams", STREAMS_OF_A_PRINCIPAL, 0.0, STREAM_THREADS),
         waits=Load("waiting requests", WAITS_OF_A_PRINCIPAL, 0.0, 1),

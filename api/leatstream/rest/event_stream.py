@@ -11,6 +11,7 @@ from anyio import to_thread
 
 from leatstream.errors import CatalogAway, LeatstreamError
 from leatstream.model.changes import Change
+from leatstream.rest.accepted import LOOK_AGAIN
 from leatstream.rest.loads import stream_threads
 from leatstream.rest.schemas.events import ChangeView
 from leatstream.rest.streams import EVENTS, failure
@@ -22,7 +23,7 @@ LONGEST = 3600.0  # seconds, after which the client connects again; a stream tha
 _LOOK_AGAIN = 1.0  # seconds; a change by another process may wake nobody here
 _PAUSE = 0.2  # seconds between two looks: heartbeats of drivers wake everybody
 _IDLE = 15.0  # seconds without a change, after which the client gets its position
-_TOKEN = 5.0  # seconds, after which the token is looked at again
+_TOKEN = LOOK_AGAIN
 
 
 class _Writer:

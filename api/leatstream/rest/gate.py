@@ -181,7 +181,9 @@ class Gate:
         if length.isdecimal() and int(length) > MAX_BODY_BYTES:
             await _drain(receive)
         request = Underway(self._loads, caller)
-        async with request.places:
+        async with request.places, request.quick:
+            if not scope["path"].startswith(_DRIVERS):
+                await request.quick.enter_async_context(self._loads.quick.place(caller))
             mark = UNDERWAY.set(request)
             try:
                 await self._app(scope, receive, send)

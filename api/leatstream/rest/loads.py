@@ -1,7 +1,7 @@
 """Who may hold up whom: slow requests, streams and waits have bounds and threads of their own.
 
-A request that only reads the catalog finds a thread at once, whatever others wait for. One principal has a
-part of the places only, however many tokens it has. Further requests wait a little, holding no thread, and
+A request that only reads or changes the catalog finds a thread, whatever others wait for. One principal has
+a part of the places only, however many tokens it has. Further requests wait a little, holding no thread, and
 are then refused until later.
 """
 
@@ -81,11 +81,13 @@ class Loads:
     """What the application bounds.
 
     Attributes:
+        quick: requests that need the catalog only, and others until it is known that they need more.
         slow: requests that ask stores, registries and the analyzer, or wait for a job.
         streams: answers that go on for as long as the client listens.
         waits: requests for an object's state that wait for it; they hold no thread.
     """
 
+    quick: Load
     slow: Load
     streams: Load
     waits: Load
@@ -97,11 +99,14 @@ class Underway:
 
     Attributes:
         caller: name of the principal; of a driver its id.
+        places: of slow requests, streams and waits.
+        quick: the place of a request that is none of these.
     """
 
     loads: Loads
     caller: str
     places: AsyncExitStack = field(default_factory=AsyncExitStack)
+    quick: AsyncExitStack = field(default_factory=AsyncExitStack)
 
 
 # Set by the gate; None outside of a request.
@@ -114,6 +119,7 @@ async def hold(choose: Callable[[Loads], Load]) -> CapacityLimiter | None:
     if request is None:
         return None
     load = choose(request.loads)
+    await request.quick.aclose()
     await request.places.enter_async_context(load.place(request.caller))
     return load.threads
 

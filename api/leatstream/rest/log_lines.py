@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 
 import anyio
 from anyio import to_thread
@@ -14,7 +14,7 @@ _PAUSE = 0.5  # seconds; a job reports its lines once a second
 _QUIET = 30  # looks without a new line, after which a comment is sent
 
 
-async def follow_lines(look: Callable[[], Sequence[str]], tail: int) -> AsyncIterator[bytes]:
+async def follow_lines(look: Callable[[], Sequence[str]], tail: int) -> AsyncGenerator[bytes, None]:
     """Server-sent events ``log``, one for each line, and ``end`` when there is nothing to look at any more.
 
     Args:

@@ -6,7 +6,7 @@ with each part left out, so this table cannot say anything else than they do.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from leatstream.model.access import ORGANIZATION, Scope
@@ -22,8 +22,9 @@ class Needs:
         sees: kind of an object on which any privilege is enough.
         owns: kind of the object that the role must own.
         role: the least of the built-in roles that may do it, where no grant gives that.
-        own: without the privileges the caller's own objects are open to it.
+        own: without the privileges the caller's own objects are open to it; its tokens with the scope write.
         token: whether it needs a token at all.
+        also: what it needs on condition: privileges as above, and when.
     """
 
     scope: Scope = Scope.READ
@@ -33,20 +34,35 @@ class Needs:
     role: str | None = None
     own: bool = False
     token: bool = True
+    also: tuple[tuple[str, str], ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """The form in the contract."""
         if not self.token:
             return {"token": False}
-        needed = [f"{p.upper()} on {kind}" for p, _, kind in (one.partition(" ") for one in self.privileges)]
+        needed = [_as_text(one) for one in self.privileges]
         needed += [f"any privilege on {self.sees}"] if self.sees else []
         needed += [f"OWNERSHIP on {self.owns}"] if self.owns else []
         needed += [f"role {self.role}"] if self.role else []
         return {
             "scope": self.scope.value,
             "needs": needed,
+            **(
+                {"also": [{"needs": _as_text(one), "when": when} for one, when in self.also]}
+                if self.also
+                else {}
+            ),
             **({"own": True} if self.own else {}),
         }
+
+    def when(self, *also: tuple[str, str]) -> Needs:
+        """The same, with more that is needed on condition."""
+        return replace(self, also=self.also + also)
+
+
+def _as_text(needed: str) -> str:
+    privilege, _, kind = needed.partition(" ")
+    return f"{privilege.upper()} on {kind}"
 
 
 def _reads(*privileges: str) -> Needs:
@@ -71,8 +87,32 @@ def _manages(privilege: str) -> Needs:
 
 _LIST = Needs()
 _OPEN = Needs(token=False)
-_SYSADMIN = Needs(Scope.WRITE, role="sysadmin")
+# Of new code that drivers run; where drivers are pods, sysadmin is enough.
+_ORGADMIN = Needs(Scope.WRITE, role="orgadmin")
+_MACHINE = f"use_machine_credentials {ORGANIZATION}"
+_STORE = (
+    (_MACHINE, "a store of AWS has no access key"),
+    ("usage secret", "a setting refers to a secret"),
+    ("usage schema_registry", "it names a schema registry"),
+)
+_SECRET = ((_MACHINE, "it refers to a secret store"),)
+_REGISTRY = (("usage secret", "a setting refers to a secret"),)
+_RELATION = (
+    ("create_entity store", "the entity does not exist; READ_ENTITY is not needed then"),
+    ("usage descriptor_source", "the records of a relation need one"),
+)
+_QUERY = (
+    ("usage function", "it calls functions of users"),
+    ("read_entity store", "the entity of the sink exists; CREATE_ENTITY is not needed then"),
+    ("write_entity store", "the entity of the sink exists; CREATE_ENTITY is not needed then"),
+    ("insert relation", "it is an INSERT INTO; nothing on the store is needed then"),
+    ("operate query", "it begins with the state of another query"),
+    ("write_entity store", "it logs undecodable records to an entity"),
+    ("usage descriptor_source", "the records of a relation need one"),
+)
+_ENTITY_TOO = (("drop_entity store", "an entity that existed before the query is deleted with it"),)
 _GRANTS, _MEMBERS = _manages("manage_grants"), _manages("manage_members")
+_TOKENS = replace(_MEMBERS, own=True)
 _NEW_RELATION = (
     "usage database",
     "usage schema",
@@ -103,8 +143,10 @@ OPERATIONS: dict[str, Needs] = {
     "delete_schema": _owns("schema"),
     "list_secrets": _LIST,
     "get_secret": _sees("secret"),
-    "put_secret": _writes(f"create_secret {ORGANIZATION}"),
-    "apply_secret": Needs(Scope.WRITE, sees="secret"),
+    "put_secret": _writes(f"create_secret {ORGANIZATION}").when(*_SECRET),
+    "apply_secret": _writes("modify secret").when(
+        ("operate query", "a query restarts; without it the query keeps the old value")
+    ),
     "delete_secret": _owns("secret"),
     "list_schema_registries": _LIST,
     "test_schema_registry": _writes("usage schema_registry"),
@@ -112,7 +154,7 @@ OPERATIONS: dict[str, Needs] = {
     "list_subject_versions": _reads("usage schema_registry"),
     "get_subject_version": _reads("usage schema_registry"),
     "get_schema_registry": _sees("schema_registry"),
-    "put_schema_registry": _writes(f"create_schema_registry {ORGANIZATION}"),
+    "put_schema_registry": _writes(f"create_schema_registry {ORGANIZATION}").when(*_REGISTRY),
     "delete_schema_registry": _owns("schema_registry"),
     "list_descriptor_sources": _LIST,
     "get_descriptor_source": _sees("descriptor_source"),
@@ -121,7 +163,7 @@ OPERATIONS: dict[str, Needs] = {
     "list_stores": _LIST,
     "test_store": _writes("usage store"),
     "get_store": _sees("store"),
-    "put_store": _writes(f"create_store {ORGANIZATION}"),
+    "put_store": _writes(f"create_store {ORGANIZATION}").when(*_STORE),
     "delete_store": _owns("store"),
     "list_entities": _sees("store"),
     "get_entity": _reads("read_entity store"),
@@ -131,7 +173,7 @@ OPERATIONS: dict[str, Needs] = {
     "list_relations": _LIST,
     "get_relation": _sees("relation"),
     "sample_relation": _reads("usage database", "usage schema", "select relation"),
-    "put_relation": _writes(*_NEW_RELATION),
+    "put_relation": _writes(*_NEW_RELATION).when(*_RELATION),
     "delete_relation": _owns("relation"),
     "take_savepoint": _writes("operate query"),
     "list_savepoints": _LIST,
@@ -139,22 +181,24 @@ OPERATIONS: dict[str, Needs] = {
     "delete_savepoint": _writes("operate query"),
     "list_queries": _LIST,
     "restart_query": _writes("operate query"),
-    "restart_failed_queries": Needs(Scope.WRITE),
+    "restart_failed_queries": Needs(Scope.WRITE).when(
+        ("operate query", "a query restarts; without it the query stays as it is")
+    ),
     "replace_query": _owns("query"),
     "rollback_query": _owns("query"),
     "get_query": _sees("query"),
-    "put_query": _writes(*_NEW_QUERY),
+    "put_query": _writes(*_NEW_QUERY).when(*_QUERY),
     "patch_query": _writes("operate query"),
-    "delete_query": _owns("query"),
+    "delete_query": _owns("query").when(*_ENTITY_TOO),
     "get_query_logs": _reads("monitor query"),
     "list_query_events": _reads("monitor query"),
     "list_query_progress": _reads("monitor query"),
     "follow_query_logs": _reads("monitor query"),
     "list_query_versions": _reads("monitor query"),
     "list_function_sources": _LIST,
-    "create_function_source": _SYSADMIN,
+    "create_function_source": _ORGADMIN,
     "get_function_source": _sees("function_source"),
-    "put_function_source": _SYSADMIN,
+    "put_function_source": _ORGADMIN,
     "delete_function_source": _owns("function_source"),
     "list_functions": _LIST,
     "create_function": _writes(f"create_function {ORGANIZATION}", "usage function_source"),
@@ -164,8 +208,8 @@ OPERATIONS: dict[str, Needs] = {
     "validate_object": _reads(*_NEW_RELATION),
     "list_applications": _LIST,
     "get_application": _sees("application"),
-    "put_application": _writes(*_NEW_QUERY, f"create_application {ORGANIZATION}"),
-    "delete_application": _owns("application"),
+    "put_application": _writes(*_NEW_QUERY, f"create_application {ORGANIZATION}").when(*_QUERY),
+    "delete_application": _owns("application").when(*_ENTITY_TOO),
     "restart_application": _writes("operate application"),
     "get_application_logs": _reads("monitor application"),
     "run_statements": _LIST,
@@ -188,9 +232,9 @@ OPERATIONS: dict[str, Needs] = {
     "delete_service_account": _MEMBERS,
     "list_tokens": _LIST,
     "get_token": Needs(privileges=(f"manage_members {ORGANIZATION}",), own=True),
-    "create_token": _MEMBERS,
-    "revoke_token": _MEMBERS,
-    "rotate_token": _MEMBERS,
+    "create_token": _TOKENS,
+    "revoke_token": _TOKENS,
+    "rotate_token": _TOKENS,
     "get_me": _LIST,
     "get_permissions": _sees("store"),
     "list_audit_events": _reads(f"audit {ORGANIZATION}"),
@@ -219,13 +263,14 @@ OPERATIONS: dict[str, Needs] = {
 CHANGES: dict[str, Needs] = {
     "put_database": _writes("modify database"),
     "put_schema": _writes("modify schema"),
-    "put_secret": _writes("modify secret"),
-    "put_schema_registry": _writes("modify schema_registry"),
+    "put_secret": _writes("modify secret").when(*_SECRET),
+    "put_schema_registry": _writes("modify schema_registry").when(*_REGISTRY),
     "put_descriptor_source": _writes("modify descriptor_source"),
-    "put_store": _writes("modify store"),
+    "put_store": _writes("modify store").when(*_STORE),
     "put_entity": _writes("create_entity store"),
     "put_relation": _writes("modify relation", "usage store"),
     "put_query": _owns("query"),
+    # New code needs what a new source needs.
     "put_function_source": _owns("function_source"),
     "put_function": Needs(Scope.WRITE, ("usage function_source",), owns="function"),
     "put_application": _owns("application"),
@@ -246,7 +291,7 @@ STATEMENTS: dict[str, Needs] = {
     "create_descriptor_source": OPERATIONS["put_descriptor_source"],
     "update_secret": CHANGES["put_secret"],
     "update_schema_registry": CHANGES["put_schema_registry"],
-    "create_function_source": _SYSADMIN,
+    "create_function_source": _ORGADMIN,
     "create_function": OPERATIONS["put_function"],
     "create_stream": OPERATIONS["put_relation"],
     "create_changelog": OPERATIONS["put_relation"],
@@ -289,7 +334,7 @@ STATEMENTS: dict[str, Needs] = {
     "select": _reads("usage database", "usage schema", "select relation"),
     "create_role": _GRANTS,
     "create_account": _MEMBERS,
-    "create_token": _MEMBERS,
+    "create_token": _TOKENS,
     "grant_privileges": _GRANTS,
     "grant_role": _MEMBERS,
     "can_i": _LIST,

@@ -9,7 +9,7 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
 from leatstream.rest.answers import TEXTS
-from leatstream.rest.needs import OPERATIONS
+from leatstream.rest.needs import CHANGES, OPERATIONS
 from leatstream.rest.problem import MEDIA_TYPE
 from leatstream.rest.streams import EVENTS, NDJSON
 
@@ -159,8 +159,14 @@ def _mend_operation(path: str, operation: dict[str, Any]) -> None:
         body = operation["requestBody"]["content"]
         body["application/merge-patch+json"] = body["application/json"]
     if operation["operationId"] in OPERATIONS:
-        operation["x-access"] = OPERATIONS[operation["operationId"]].as_json()
+        operation["x-access"] = x_access(operation["operationId"])
     _mend_headers(path, operation)
+
+
+def x_access(operation: str) -> dict[str, Any]:
+    """What an operation needs; a PUT that may change an object has both."""
+    needs, change = OPERATIONS[operation].as_json(), CHANGES.get(operation)
+    return needs if change is None else {**needs, "change": change.as_json()}
 
 
 def _drop_null(schema: dict[str, Any]) -> None:

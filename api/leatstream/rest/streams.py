@@ -6,7 +6,7 @@ import base64
 import json
 import math
 import re
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from typing import Any
 
 import anyio
@@ -22,9 +22,14 @@ from leatstream.services.selects.interactive import End, Waits
 
 NDJSON = "application/x-ndjson"
 EVENTS = "text/event-stream"
+Watched = Callable[[AsyncGenerator[bytes, None], str], AsyncIterator[bytes]]
 _END = object()
 _SPACES = re.compile(r'("[^"\\]*(?:\\.[^"\\]*)*")|[ \t\r\n]+')  # or a string, which keeps its own
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
+
+
+def _unwatched(chunks: AsyncGenerator[bytes, None], _: str) -> AsyncIterator[bytes]:
+    return chunks
 
 
 def shown_bytes(raw: bytes | None, name: str) -> str:
@@ -112,10 +117,17 @@ def failure(error: LeatstreamError, media_type: str) -> bytes:
     return f"event: error\ndata: {body}\n\n".encode() if media_type == EVENTS else f"{body}\n".encode()
 
 
-async def respond(records: Iterator[Record | None], media_type: str) -> StreamingResponse:
+async def respond(
+    records: Iterator[Record | None], media_type: str, watched: Watched = _unwatched
+) -> StreamingResponse:
     """Stream records until they end or the client disconnects; then the iterator is closed.
 
     The first step is made before the answer starts, so that an error of the store has its own status.
+
+    Args:
+        records: of the entity.
+        media_type: NDJSON or server-sent events.
+        watched: ends the answer when the caller may no longer have it.
     """
     encode = event if media_type == EVENTS else ndjson_line
     try:
@@ -124,14 +136,13 @@ async def respond(records: Iterator[Record | None], media_type: str) -> Streamin
         await _close(records)
         raise
     headers = {"X-Accel-Buffering": "no"}
-    return StreamingResponse(
-        _chunks(records, first, encode, media_type), media_type=media_type, headers=headers
-    )
+    chunks = watched(_chunks(records, first, encode, media_type), media_type)
+    return StreamingResponse(chunks, media_type=media_type, headers=headers)
 
 
 async def _chunks(
     records: Iterator[Record | None], first: Any, encode: Callable[[Record], bytes], media_type: str
-) -> AsyncIterator[bytes]:
+) -> AsyncGenerator[bytes, None]:
     try:
         item = first
         while item is not _END:
@@ -161,23 +172,28 @@ async def _close(records: Iterator[Any]) -> None:
 
 
 def respond_rows(
-    rows: Iterator[Row | End | Waits], media_type: str, *, waits: bool = False
+    rows: Iterator[Row | End | Waits],
+    media_type: str,
+    watched: Watched = _unwatched,
+    *,
+    waits: bool = False,
 ) -> StreamingResponse:
     """Stream the rows of a SELECT until it ends or the client disconnects; then the iterator is closed.
 
     Args:
         rows: of the SELECT.
         media_type: NDJSON or server-sent events.
+        watched: ends the answer when the caller may no longer have it.
         waits: whether lines between the rows say what is waited for.
     """
     headers = {"X-Accel-Buffering": "no"}
-    chunks = _row_chunks(rows, media_type, waits)
+    chunks = watched(_row_chunks(rows, media_type, waits), media_type)
     return StreamingResponse(chunks, media_type=media_type, headers=headers)
 
 
 async def _row_chunks(
     rows: Iterator[Row | End | Waits], media_type: str, waits: bool
-) -> AsyncIterator[bytes]:
+) -> AsyncGenerator[bytes, None]:
     events = media_type == EVENTS
     # An empty line or comment: finds out whether the client is connected, and lets it see the answer's head.
     idle = b": idle\n\n" if events else b"\n"

@@ -8,7 +8,7 @@ STATEMENTS = {
     "alter": "ALTER",
     "copy": "COPY",
     "delete": "DELETE",
-    "invite": "INVITE USER (write CREATE USER)",
+    "invite": "INVITE USER",
     "merge": "MERGE",
     "reject": "REJECT INVITATION",
     "start": "START",
@@ -17,8 +17,15 @@ STATEMENTS = {
     "truncate": "TRUNCATE",
 }
 
+_INVITE = (
+    "CREATE USER makes the account, and CREATE API_TOKEN with 'lifetime.days' = 1 a first token for it. "
+    "Or people sign in with your identity provider."
+)
 # What to write instead of some of them.
 INSTEAD = {
+    "accept": _INVITE,
+    "invite": _INVITE,
+    "reject": "DROP USER ends what CREATE USER began.",
     "alter": "CREATE OR REPLACE changes a relation; UPDATE STORE and UPDATE ENTITY change settings.",
     "stop": "TERMINATE QUERY ends a query; `leat query stop` keeps it.",
     "start": "`leat query start` starts a stopped query; RESTART QUERY restarts one.",

@@ -42,8 +42,11 @@ def test_the_blocks_of_the_page_are_read(monkeypatch: pytest.MonkeyPatch, tmp_pa
     assert len(blocks) >= 2
     authority = tmp_path / "ca.crt"
     authority.touch()
+    secret = tmp_path / "secret"
+    secret.write_text("s")
     for block in blocks:
         text = block.replace("/var/run/secrets/kubernetes.io/serviceaccount/ca.crt", str(authority))
+        text = text.replace("/etc/leatstream/oidc-secret", str(secret))
         assert len(read(monkeypatch, text)) == 1
 
 
@@ -68,6 +71,14 @@ def test_the_blocks_of_the_page_are_read(monkeypatch: pytest.MonkeyPatch, tmp_pa
         ([ISSUER | {"rules": [RULE | {"prefix": "a"}]}], r"\[0\]\.rules\[0\]: .*either equals or prefix"),
         ([ISSUER | {"rules": [{"claim": "sub", "role": "reader"}]}], r"either equals or prefix"),
         ([ISSUER | {"rules": [RULE | {"scope": "all"}]}], r"\[0\]\.rules\[0\]\.scope: "),
+        ([ISSUER | {"client_secret_variable": "NO_SUCH"}], r"\[0\]: .*client_id is missing"),
+        ([ISSUER | {"cli_client_id": "a"}], r"\[0\]: .*client_id is missing"),
+        (
+            [ISSUER | {"client_id": "a", "client_secret_variable": "NO_SUCH"}],
+            r"\[0\]: .*variable NO_SUCH holds no client secret",
+        ),
+        ([ISSUER | {"client_id": "a", "client_secret_file": "/nowhere/s"}], r"\[0\]\.client_secret_file: "),
+        ([ISSUER | {"client_id": "a", "client_secret": "pw@"}], r"\[0\]\.client_secret: "),
         ([ISSUER, ISSUER], r"issuer https://id\.example is named twice"),
         (
             [ISSUER | {"client_id": "a"}, ISSUER | {"issuer": "https://b.example", "client_id": "b"}],

@@ -12,7 +12,8 @@ import yaml
 from openapi_spec_validator import validate
 from pydantic import BaseModel
 
-from leatstream.rest.needs import CHANGES, OPERATIONS
+from leatstream.model.access import OBJECT_PRIVILEGES
+from leatstream.rest.needs import CHANGES, OPERATIONS, STATEMENTS, Needs
 from leatstream.rest.openapi import render_document
 from leatstream.rest.schemas import databases, entities, queries, relations, statements, stores
 
@@ -92,6 +93,19 @@ def test_every_operation_says_what_it_needs(document: dict[str, Any]) -> None:
     operations = {one["operationId"] for item in document["paths"].values() for one in item.values()}
     assert operations == set(OPERATIONS)
     assert set(CHANGES) <= operations
+    store = document["paths"]["/v1/stores/{store}"]["put"]["x-access"]
+    for needs in (store, store["change"]):
+        assert {one["needs"] for one in needs["also"]} >= {
+            "USE_MACHINE_CREDENTIALS on organization",
+            "USAGE on secret",
+        }
+
+
+@pytest.mark.parametrize("needs", [*OPERATIONS.values(), *CHANGES.values(), *STATEMENTS.values()])
+def test_only_what_can_be_granted_is_needed(needs: Needs) -> None:
+    for one in (*needs.privileges, *(one for one, _ in needs.also)):
+        privilege, _, kind = one.partition(" ")
+        assert privilege in OBJECT_PRIVILEGES[kind]
 
 
 def test_nothing_of_openapi_3_2(text: str) -> None:

@@ -12,8 +12,10 @@ import anyio
 from anyio import to_thread
 
 from leatstream.errors import AccessError
+from leatstream.rest.accepted import Watch
 from leatstream.rest.graphql.request import Request
 from leatstream.rest.loads import UNDERWAY, Underway, stream_threads
+from leatstream.services.environment import Principal
 from leatstream.services.nouns.audit import in_use, note_refusal
 
 T = TypeVar("T")
@@ -21,19 +23,27 @@ _END = object()
 
 
 @asynccontextmanager
-async def opened(request: Request) -> AsyncIterator[None]:
+async def opened(request: Request) -> AsyncIterator[Watch]:
     """A place among the streams of the caller; the audit log gets what is denied meanwhile.
+
+    Gives what looks whether the caller may still have the answer.
 
     Raises:
         AccessError: too-many-requests.
     """
-    again = request.scope.get("leatstream.sign_in")
-    if again is not None:  # a WebSocket may be older than what its token may do
-        await again()
+    sign_in = request.scope.get("leatstream.sign_in")
+    again = request.scope.get("leatstream.authenticate")
+
+    async def authenticate() -> Principal:
+        if sign_in is not None:  # a WebSocket may be older than what its token may do
+            await sign_in()
+        return await again() if again is not None else request.principal
+
+    watch = Watch(authenticate, await authenticate())
     underway = cast("Underway", UNDERWAY.get())  # the gate has set it
     async with underway.loads.streams.place(underway.caller):
         try:
-            yield
+            yield watch
         except AccessError as error:
             if error.code == "permission-denied":
                 who = in_use(request.principal, error.refused.role)
@@ -47,13 +57,14 @@ async def in_thread(call: Callable[[], T]) -> T:
     return await to_thread.run_sync(call, limiter=stream_threads())
 
 
-async def steps(open_items: Callable[[], Iterator[T]]) -> AsyncGenerator[T]:
+async def steps(open_items: Callable[[], Iterator[T]], watch: Watch) -> AsyncGenerator[T]:
     """The items of an iterator whose steps wait in threads; it is closed when the reader leaves.
 
     The next step begins when the reader has taken the item before: a slow reader keeps one item in memory.
 
     Args:
         open_items: opens it.
+        watch: looks whether the caller may still have them.
 
     Raises:
         LeatstreamError: of the iterator.
@@ -61,6 +72,7 @@ async def steps(open_items: Callable[[], Iterator[T]]) -> AsyncGenerator[T]:
     items = await _finished(lambda: in_thread(open_items))
     try:
         while (item := await _finished(lambda: in_thread(partial(next, items, _END)))) is not _END:
+            await watch.look()
             yield item
     finally:
         close = getattr(items, "close", None)

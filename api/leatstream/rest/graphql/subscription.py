@@ -95,9 +95,9 @@ class SubscriptionRoot:
             limit: end after so many rows.
         """
         request = info.context
-        async with opened(request):
+        async with opened(request) as watch:
             begin = partial(_selected, request, sql, context_of(context), _limit(limit))
-            async with aclosing(steps(begin)) as found:
+            async with aclosing(steps(begin, watch)) as found:
                 async for row in found:
                     if row is not None:
                         yield row
@@ -121,10 +121,10 @@ class SubscriptionRoot:
             limit: end after so many records.
         """
         request, start = info.context, from_ is Start.BEGINNING
-        async with opened(request):
+        async with opened(request) as watch:
             place = (named(store), read_entity(entity), start, _limit(limit), None)
             read = partial(entities.read_records, request.seen, request.principal, *place)
-            async with aclosing(steps(read)) as found:
+            async with aclosing(steps(read, watch)) as found:
                 async for record in found:
                     if record is not None:
                         yield _record(record)
@@ -133,12 +133,13 @@ class SubscriptionRoot:
     async def query_status(self, info: Info, name: str) -> AsyncGenerator[QueryStatus]:
         """The status of a query at each change, until it is deleted."""
         request, query = info.context, named(name)
-        async with opened(request):
+        async with opened(request) as watch:
             shown: QueryStatus | None = None
             while True:
                 # Read the counter before the query: a change in between then wakes the wait at once.
                 seen = request.env.changed.value
                 look = partial(queries.get_query, request.seen, request.principal, query)
+                await watch.look()
                 found = await _present(look, known=shown is not None)
                 if found is None:
                     return
@@ -159,10 +160,11 @@ class SubscriptionRoot:
         if not 0 <= tail <= LOG_LINES:
             raise RequestError("validation", f"The tail has 0 to {LOG_LINES} lines, not {tail}.")
         request, name = info.context, named(query)
-        async with opened(request):
+        async with opened(request) as watch:
             seen: Sequence[str] | None = None
             while True:
                 look = partial(queries.query_logs, request.seen, request.principal, name, LOG_LINES)
+                await watch.look()
                 now = await _present(look, known=seen is not None)
                 if now is None:
                     return

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from fastapi import Query, Response
 
-from leatstream.errors import RequestError, no_provider, not_found
+from leatstream.errors import RequestError, no_provider, no_public_client, not_found
 from leatstream.model.access import ORGANIZATION, AccountKind
 from leatstream.rest import etag
 from leatstream.rest.answers import DELETING, LISTING, READING, WRITING, problems
@@ -255,10 +255,11 @@ def revoke_token(env: Env, caller: Caller, token: NamePath) -> None:
 
 @router.get("/sign-in", responses={404: READING[404]})
 def get_sign_in(env: Env) -> SignInView:
-    """Show the identity provider that people sign in with. Needs no token."""
-    found = env.identities.for_people()
+    """Show the identity provider that `leat login` signs in with. Needs no token."""
+    found = env.identities.for_command_line()
     if found is None:
-        raise no_provider()
+        people = env.identities.for_people()
+        raise no_provider() if people is None else no_public_client(people.issuer)
     return SignInView.from_domain(found)
 
 

@@ -7,12 +7,13 @@ from functools import partial
 from typing import Annotated, Any, Literal
 
 from anyio import to_thread
-from fastapi import Header, Query, Response
+from fastapi import Header, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
 from leatstream.connectors.entities import RecordsFrom
 from leatstream.errors import CatalogError, StoreError
 from leatstream.rest import streams
+from leatstream.rest.accepted import while_accepted
 from leatstream.rest.answers import DELETING, READING_STORE, WRITING_STORE
 from leatstream.rest.deps import (
     DURATION_PATTERN,
@@ -119,6 +120,7 @@ def delete_entity(env: Env, caller: Caller, store: NamePath, entity: EntityPath)
 async def read_records(
     env: Env,
     caller: Caller,
+    request: Request,
     store: NamePath,
     entity: EntityPath,
     start: Annotated[
@@ -165,4 +167,4 @@ async def read_records(
     read = partial(service.follow_records, env, caller, store, entity, wanted_records)
     records = await to_thread.run_sync(read, limiter=threads)
     wanted = streams.EVENTS if accept and streams.EVENTS in accept else streams.NDJSON
-    return await streams.respond(records, wanted)
+    return await streams.respond(records, wanted, partial(while_accepted, request))

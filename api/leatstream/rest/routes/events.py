@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import Annotated, Any, cast
+from typing import Annotated, Any
 
 from anyio import to_thread
 from fastapi import Header, Query, Request, Response
@@ -15,13 +14,13 @@ from pydantic import AfterValidator
 from leatstream.model.changes import ChangeKind
 from leatstream.model.names import quote, split
 from leatstream.rest import streams
+from leatstream.rest.accepted import authenticate_again
 from leatstream.rest.answers import problems
 from leatstream.rest.deps import PART, Caller, Env
 from leatstream.rest.event_stream import follow_changes
 from leatstream.rest.loads import hold
 from leatstream.rest.routers import api_router
 from leatstream.rest.schemas.events import ChangeView
-from leatstream.services.environment import Principal
 from leatstream.services.nouns.changes import BATCH, Wanted, open_feed
 
 _PATTERN = rf"^{PART}(\.{PART}){{0,2}}$"
@@ -89,6 +88,6 @@ async def follow_events(
     begin = partial(open_feed, env, caller, last_event_id or after, tail, Wanted(kind, name))
     feed = await to_thread.run_sync(begin, limiter=threads)
     media_type = streams.NDJSON if accept and streams.NDJSON in accept else streams.EVENTS
-    again = cast("Callable[[], Awaitable[Principal]]", request.scope["leatstream.authenticate"])
+    again = authenticate_again(request)
     chunks = follow_changes(feed, env.changed, again, media_type, follow=follow)
     return StreamingResponse(chunks, media_type=media_type, headers={"X-Accel-Buffering": "no"})

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Annotated, Any, Literal
 
 from anyio import to_thread
-from fastapi import Query, Response
+from fastapi import Query, Request, Response
 from fastapi.responses import StreamingResponse
 
 from leatstream.errors import RequestError
@@ -16,6 +16,7 @@ from leatstream.model.bounds import LOG_LINES
 from leatstream.model.names import quote
 from leatstream.model.objects import QueryState
 from leatstream.rest import etag
+from leatstream.rest.accepted import while_accepted
 from leatstream.rest.answers import DELETING, LISTING, READING, WRITING_STORE
 from leatstream.rest.deps import (
     Caller,
@@ -278,16 +279,19 @@ def list_query_progress(env: Env, caller: Caller, query: NamePath, limit: Newest
 
 
 @router.get("/queries/{query}/logs:follow", responses=READING)
-async def follow_query_logs(env: Env, caller: Caller, query: NamePath, tail: Tail = 50) -> StreamingResponse:
+async def follow_query_logs(
+    env: Env, caller: Caller, request: Request, query: NamePath, tail: Tail = 50
+) -> StreamingResponse:
     """Stream the log lines of the query's job as they come, as server-sent events, until it is deleted.
 
     The first events are the last lines that there are.
     """
     await hold(lambda loads: loads.streams)
     await to_thread.run_sync(service.query_logs, env, caller, query)
-    headers = {"X-Accel-Buffering": "no"}
     lines = follow_lines(lambda: service.query_logs(env, caller, query, LOG_LINES), tail)
-    return StreamingResponse(lines, media_type=EVENTS, headers=headers)
+    headers = {"X-Accel-Buffering": "no"}
+    watched = while_accepted(request, lines, EVENTS)
+    return StreamingResponse(watched, media_type=EVENTS, headers=headers)
 
 
 @router.get("/queries/{query}/history", responses=READING)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated, Any
 
-from fastapi import Header, Path, Query, Response
+from fastapi import Header, Path, Query, Request, Response
 from fastapi.responses import StreamingResponse
 from starlette.concurrency import run_in_threadpool
 
 from leatstream.errors import RequestError, sentence
 from leatstream.rest import streams
+from leatstream.rest.accepted import while_accepted
 from leatstream.rest.answers import READING, WRITING_STORE
 from leatstream.rest.deps import DURATION_PATTERN, ID_PATTERN, Caller, Env, seconds
 from leatstream.rest.loads import hold, slow
@@ -78,6 +80,7 @@ _ROWS: dict[int | str, dict[str, Any]] = {
 async def read_rows(
     env: Env,
     caller: Caller,
+    request: Request,
     statement: Annotated[
         str, Path(min_length=1, max_length=100, pattern=ID_PATTERN, description="Id of a running SELECT.")
     ],
@@ -115,4 +118,4 @@ async def read_rows(
     await hold(lambda loads: loads.streams)
     rows = await run_in_threadpool(interactive.read_rows, env, caller, statement, limits)
     wanted = streams.EVENTS if accept and streams.EVENTS in accept else streams.NDJSON
-    return streams.respond_rows(rows, wanted, waits=waits)
+    return streams.respond_rows(rows, wanted, partial(while_accepted, request), waits=waits)

@@ -162,6 +162,7 @@ class RuntimeSettings:
         error_excerpts: whether errors may show short pieces of a record's values.
         public_url: of the server, as browsers reach it; empty = as their requests say.
         session_seconds: how long a browser stays signed in by an identity provider.
+        isolated_drivers: whether drivers run apart from the server's account and files, as in pods.
     """
 
     checkpoint_root: str
@@ -187,6 +188,7 @@ class RuntimeSettings:
     error_excerpts: bool = True
     public_url: str = ""
     session_seconds: float = 43_200.0
+    isolated_drivers: bool = False
 
 
 STILL_SECONDS = 120.0

@@ -21,6 +21,10 @@ class OwnTokens:
         """There is none."""
         return None
 
+    def for_command_line(self) -> SignIn | None:
+        """There is none."""
+        return None
+
     def provider(self) -> PeoplesProvider:
         """There is none."""
         raise no_provider()

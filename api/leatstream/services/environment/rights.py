@@ -62,6 +62,19 @@ class Rights:
         granted = bool(self.all_in) or any(kind != ORGANIZATION for kind, _ in self.grants)
         return role in BUILT_IN and not self.everything and not granted
 
+    def lack_some_of(self, before: Rights) -> bool:
+        """Whether anything of other rights is missing here."""
+        if self is before or self.everything:
+            return False
+        return (
+            before.everything
+            or self.reads < before.reads
+            or not self.roles >= before.roles
+            or any(not self.grants.get(key, _NONE) >= held for key, held in before.grants.items())
+            or any(not self.all_in.get(key, _NONE) >= held for key, held in before.all_in.items())
+            or any(not {*self.entities.get(key, ())} >= {*held} for key, held in before.entities.items())
+        )
+
     def on(self, kind: str, name: str, owner: str | None = None) -> frozenset[Privilege]:
         """The privileges on one object.
 
@@ -73,7 +86,8 @@ class Rights:
         if kind != ORGANIZATION and (self.everything or owner in self.roles):
             return frozenset(OBJECT_PRIVILEGES[kind])
         found = self.grants.get((kind, name), _NONE)
-        for within, container in containers_of(kind, name):
+        # Pages ask for thousands of names, and to take one apart takes the longest.
+        for within, container in containers_of(kind, name) if self.all_in else ():
             found |= self.all_in.get((kind, within, container), _NONE)
         if self.reads and kind != ORGANIZATION:
             found |= _READING & frozenset(OBJECT_PRIVILEGES[kind])

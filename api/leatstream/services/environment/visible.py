@@ -16,6 +16,7 @@ from leatstream.errors import AccessError
 from leatstream.model.access import (
     CREATE_ON,
     OBJECT_PRIVILEGES,
+    ORGANIZATION,
     Privilege,
 )
 from leatstream.model.names import quote
@@ -132,7 +133,7 @@ class _Rows:
 
 
 class _Savepoints:
-    """Savepoints as one principal sees them: those of queries that it may operate."""
+    """Savepoints as one principal sees them: its own, and those of queries that it may operate."""
 
     def __init__(self, base: Any, desk: Desk) -> None:
         self._base, self._desk = base, desk
@@ -148,9 +149,15 @@ class _Savepoints:
         return [s for s in self._base.page(prefix=prefix, after=after, limit=limit) if self._sees(s)]
 
     def _sees(self, item: Savepoint) -> bool:
-        return item.meta.owner in self._desk.rights.roles or self._desk.may(
-            Privilege.OPERATE, "query", quote(item.query)
-        )
+        rights, owner = self._desk.rights, item.meta.owner
+        everywhere = rights.all_in.get(("query", ORGANIZATION, ""), frozenset())
+        if owner in rights.roles or Privilege.OPERATE in everywhere:
+            return True
+        query = self._desk.unit.queries.find(item.query)
+        # A later query of this name may be somebody else's, and with it the grants on the name.
+        if query is None or (query.meta.id != item.query_id and query.meta.owner != owner):
+            return False
+        return rights.may(Privilege.OPERATE, "query", quote(item.query), query.meta.owner)
 
 
 class VisibleUnit:

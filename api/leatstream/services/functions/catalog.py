@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import replace
 
-from leatstream.errors import CatalogError, RequestError
+from leatstream.errors import AccessError, CatalogError, RequestError
 from leatstream.model.functions import (
     DEFAULT_TIMEOUT_SECONDS,
     JAVA,
@@ -53,9 +53,14 @@ def put_function_source(
         pre: precondition.
 
     Raises:
+        AccessError: the principal may not bring code to drivers.
         RequestError: validation, the text is no Python, or a function would lose its handler.
     """
     authorize(principal, WRITE, "function source", name)
+    with env.open_unit(write=False) as unit:
+        old = unit.function_sources.find(name)
+    if old is None or (old.file, old.content) != (file, content):
+        require_code(env, principal)
     language = check_source(file, content)
     with env.open_unit() as unit:
         for function in functions_of(unit, name):
@@ -73,6 +78,29 @@ def put_function_source(
         stored = upsert(env, principal, unit.function_sources, name, "function source", "fns", pre, make)
         unit.commit()
     return stored
+
+
+def require_code(env: Environment, principal: Principal) -> None:
+    """AccessError unless the principal may bring code to drivers, which is more than any grant gives.
+
+    Args:
+        env: the environment.
+        principal: who makes a source, or changes its code.
+    """
+    rights = principal.rights
+    if "orgadmin" in rights.roles or (env.settings.isolated_drivers and rights.everything):
+        return
+    if env.settings.isolated_drivers:
+        where, hint = (
+            "their code runs in drivers",
+            "Ask a sysadmin to do it, and to grant USAGE on the source.",
+        )
+    else:
+        # Such code can read the administrator's token, so whoever brings it is an orgadmin in effect.
+        where = "their code runs with the account of this server"
+        hint = "Ask an orgadmin to do it, and to grant USAGE on the source."
+    detail = f"Role {principal.role} may not create or change function sources: {where}."
+    raise AccessError("permission-denied", detail, hint=hint)
 
 
 def check_source(file: str, content: str) -> str:

@@ -215,7 +215,12 @@ def _dependents(unit: UnitOfWork, name: str) -> list[str]:
         for item in getattr(unit.unfiltered, noun).page(limit=100_000)
         if item.meta.owner == name
     ]
-    return [*accounts, *roles, *owned]
+    savepoints = [
+        f"savepoint {quote(one.name)}"
+        for one in unit.unfiltered.savepoints.page(limit=100_000)
+        if one.meta.owner == name
+    ]
+    return [*accounts, *roles, *owned, *savepoints]
 
 
 def refuse_unknown_roles(unit: UnitOfWork, roles: Sequence[str]) -> None:

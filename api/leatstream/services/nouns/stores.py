@@ -25,6 +25,7 @@ from leatstream.model.registered import SecretName
 from leatstream.ports import UnitOfWork
 from leatstream.services.environment import Environment, Precondition, Principal, Stored
 from leatstream.services.environment.authorization import WRITE, authorize, require
+from leatstream.services.environment.desk import desk_of
 from leatstream.services.environment.upsert import upsert
 from leatstream.services.nouns.external_ids import with_generated
 from leatstream.services.nouns.noun import NounService
@@ -120,8 +121,13 @@ def put_store(
 
 
 def require_registry_of(unit: UnitOfWork, name: str | None) -> None:
-    """Raise RequestError if a store names a schema registry that does not exist."""
-    if name is not None and unit.schema_registries.find(name) is None:
+    """RequestError if a schema registry that a store names does not exist, AccessError without USAGE."""
+    if name is None:
+        return
+    found, desk = unit.schema_registries.find(name), desk_of(unit)
+    if found is not None and desk is not None:
+        desk.require((Privilege.USAGE, "schema_registry", quote(name), found.meta.owner))
+    if found is None:
         raise RequestError(
             "validation",
             f"Schema registry {quote(name)} does not exist.",

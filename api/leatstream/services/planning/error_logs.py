@@ -6,8 +6,11 @@ from collections.abc import Sequence
 
 from leatstream.connectors.registry import capabilities_of, kinds_that
 from leatstream.errors import Faults
+from leatstream.model.access import ENTITY_PRIVILEGES, Privilege
+from leatstream.model.names import quote
 from leatstream.plan.job_spec import SinkSpec
 from leatstream.plan.logical import LogicalPlan
+from leatstream.services.environment.desk import Desk, denied, desk_of
 from leatstream.services.planning.live_stores import LiveStores
 from leatstream.sql.source_properties import SourceOptions
 
@@ -26,10 +29,12 @@ def check_error_logs(
         sink: of the job.
 
     Raises:
+        AccessError: permission-denied, to write to a log.
         RequestError: a log in another store, or that does not exist, or is read or written by the query.
         StoreError: the store cannot be asked.
     """
-    faults = Faults()
+    faults, desk = Faults(), desk_of(live.view.unit)
+    lacking: list[tuple[Privilege, str]] = []
     for scan, option in zip(logical.streams, options, strict=True):
         topic = option.log_topic
         if topic is None:
@@ -48,8 +53,24 @@ def check_error_logs(
         elif (store, topic) in taken:
             detail = f"The log topic '{topic}' is read or written by the query itself."
             faults.add("invalid-property", detail, position=scan.position)
-        elif live.entity(store, topic) is None:
+        elif live.entity(store, topic) is None or _is_hidden(desk, store, topic):
             detail = f"The log topic '{topic}' does not exist in store '{store}'."
             hint = f"CREATE ENTITY {topic} IN STORE {store}"
             faults.add("invalid-property", detail, position=scan.position, hint=hint)
+        else:
+            lacking += _missing(desk, store, topic, Privilege.WRITE_ENTITY)
     faults.raise_if_any()
+    if desk is not None and lacking:
+        raise denied(desk.who.role, lacking)
+
+
+def _is_hidden(desk: Desk | None, store: str, topic: str) -> bool:
+    return all(_missing(desk, store, topic, one) for one in ENTITY_PRIVILEGES)
+
+
+def _missing(desk: Desk | None, store: str, topic: str, privilege: Privilege) -> list[tuple[Privilege, str]]:
+    """The privilege, if the principal lacks it on the log; a planned store is its own."""
+    owner = None if desk is None else desk.owner("store", quote(store))
+    if desk is None or owner is None:
+        return []
+    return desk.missing_on_entity(store, topic, [privilege], owner)

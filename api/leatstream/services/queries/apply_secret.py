@@ -44,12 +44,17 @@ def apply_secret(env: Environment, principal: Principal, name: str, *, dry_run: 
         dry_run: change nothing, only say what would start again.
 
     Raises:
+        AccessError: the principal may not give the secret a new value.
         CatalogError: not-found.
         SecretStoreError: the secret refers to a secret store that does not give the value; nothing is done.
     """
     authorize(principal, OPERATE, "secret", name)
     with env.open_unit(write=False) as unit:
-        outside = require_secret(unit, name).outside
+        secret, desk = require_secret(unit, name), desk_of(unit)
+        if desk is not None:
+            # Stores of others connect again with it, as after a new value.
+            desk.require((Privilege.MODIFY, "secret", quote(name), secret.meta.owner))
+    outside = secret.outside
     if outside is not None:
         env.outside.value(outside, fresh=True)
     with env.open_unit(write=not dry_run) as unit:

@@ -73,6 +73,7 @@ def check_create_source(env: Environment, view: CatalogView, s: ast.CreateFuncti
         view: the catalog, with what is assumed.
         s: the statement.
     """
+    service.require_code(env, env.caller)
     if _sent(s, {}) is not None:
         file, content, _ = source_body(s, {})
         service.check_source(file, content)

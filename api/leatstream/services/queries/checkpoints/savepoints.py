@@ -55,8 +55,10 @@ def take_savepoint(env: Environment, principal: Principal, query_name: str, name
             raise already_exists("savepoint", quote(name))
         if query.status.attempt == 0 and (query.origin is None or not query.origin.laid):
             raise CatalogError("invalid-transition", f"Query {quote(query_name)} has not run yet.")
+        made = new_meta("svp", principal, env.clock.now())
         savepoint = Savepoint(
-            meta=new_meta("svp", principal, env.clock.now()),
+            # It holds records of the query, whoever took it.
+            meta=replace(made, owner=query.meta.owner),
             name=name,
             query=query.name,
             query_id=query.meta.id,

@@ -1,0 +1,69 @@
+"""Answers that go on for long end when their caller may no longer have them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from typing import cast
+
+import anyio
+from starlette.requests import Request
+
+from leatstream.errors import AccessError, CatalogAway, LeatstreamError
+from leatstream.rest.streams import failure
+from leatstream.services.environment import Principal
+
+LOOK_AGAIN = 5.0  # seconds, after which the token is looked at again
+
+
+def authenticate_again(request: Request) -> Callable[[], Awaitable[Principal]]:
+    """Gives the caller with its rights of now; raises when its token is not accepted any more."""
+    return cast("Callable[[], Awaitable[Principal]]", request.scope["leatstream.authenticate"])
+
+
+class Watch:
+    """Looks now and then whether one answer may go on.
+
+    Args:
+        again: gives the caller with its rights of now.
+        who: the caller when the answer began.
+    """
+
+    def __init__(self, again: Callable[[], Awaitable[Principal]], who: Principal) -> None:
+        self._again, self._before, self._looked = again, who, anyio.current_time()
+
+    async def look(self) -> None:
+        """AccessError if the token has ended, or its role has lost a privilege."""
+        if anyio.current_time() < self._looked + LOOK_AGAIN:
+            return
+        try:
+            now = await self._again()
+        except CatalogAway:  # it will come back, and the reader need not notice
+            return
+        if now.rights.lack_some_of(self._before.rights):
+            raise AccessError(
+                "permission-denied",
+                f"Role {now.role} has lost a privilege, so this answer ends.",
+                hint="Send the request again: it needs the privileges of now.",
+            )
+        self._before, self._looked = now, anyio.current_time()
+
+
+async def while_accepted(
+    request: Request, chunks: AsyncGenerator[bytes, None], media_type: str
+) -> AsyncIterator[bytes]:
+    """The chunks, until the token ends or its role loses a privilege; then an error is the last one.
+
+    Args:
+        request: that is answered.
+        chunks: of the answer.
+        media_type: NDJSON or server-sent events.
+    """
+    watch = Watch(authenticate_again(request), request.scope["leatstream.principal"])
+    try:
+        async for chunk in chunks:
+            await watch.look()  # before it is sent: a silent stream may have waited for hours
+            yield chunk
+    except LeatstreamError as error:
+        yield failure(error, media_type)
+    finally:
+        await chunks.aclose()
