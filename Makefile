@@ -76,7 +76,7 @@ console: $(VENV)/.console ## Build the web console into api/leatstream/console (
 	@$(NPM) run --silent build
 
 pictures: $(VENV)/.chromium ## Take the screenshots of docs/images again, by a test of the console
-	@LEATSTREAM_LONG=1 LEATSTREAM_PICTURES=$(CURDIR)/docs/images $(BIN)/python -m pytest -q -n0 tests/e2e/test_console.py -k pictures
+	@LEATSTREAM_TESTS=long LEATSTREAM_PICTURES=$(CURDIR)/docs/images $(BIN)/python -m pytest -q -n0 tests/e2e/test_console.py -k pictures
 
 # Two processes, each with a broker, a server and a Spark of its own: most tests wait for one of them. One that
 # dies ends the run, as a failure: pytest-xdist 3.8 would start another one, and then wait for ever.
