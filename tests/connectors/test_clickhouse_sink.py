@@ -226,3 +226,22 @@ def test_a_null_that_a_column_cannot_have_names_it(log: Table) -> None:
     with pytest.raises(RuntimeError, match=f"table {log.name} does not take a value of column k: it is NULL"):
         log.write(0, [(None, "sesame")])
     assert log.rows() == []
+
+
+def test_a_workers_client_is_kept_until_it_fails(log: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    sink._clients.clear()
+    log.write(0, ROWS)
+    kept = sink._clients[log.target.config]
+    log.write(1, ROWS)
+    assert sink._clients[log.target.config] is kept
+    with monkeypatch.context() as patch:
+        break_after(patch, 1)
+        with pytest.raises(RuntimeError, match="store-unreachable"):
+            log.write(2, ROWS)
+    assert not sink._clients
+    log.write(2, ROWS)
+    monkeypatch.setattr(HttpClient, "ping", lambda _: False)
+    before = sink._clients[log.target.config]
+    log.write(3, ROWS)
+    assert sink._clients[log.target.config] is not before
+    assert len(log.rows()) == 4 * len(ROWS)
