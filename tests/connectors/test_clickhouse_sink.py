@@ -170,6 +170,18 @@ def test_an_older_attempt_and_another_checkpoint_are_fenced(log: Table, state: T
         assert table.write(0, ROWS) == len(ROWS)
 
 
+def test_two_queries_write_one_table(log: Table, state: Table) -> None:
+    """Batches have the same numbers, and the keyed table shows the batch that was written last."""
+    for table, found in ((log, [(1, "a"), (1, "b"), (2, "b")]), (state, [(1, "b"), (2, "b")])):
+        other = replace(table.target, query=f"{table.name}_b")
+        with table.connector.admin.client("a test", 5) as client:
+            batches.note(client, "shop", batches.Progress(other.query, "g1", 1))
+        for _ in range(2):
+            table.write(0, [(1, "a")])
+            table.write(0, [(1, "b"), (2, "b")], other)
+        assert table.rows() == found
+
+
 def test_an_older_batch_changes_nothing(state: Table) -> None:
     state.write(0, [(1, "a"), (2, "b")])
     state.write(1, [(1, "c"), (2, None, True)])
