@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyiceberg.manifest import DataFile
     from pyiceberg.table import Table, Transaction
+    from pyiceberg.table.metadata import TableMetadata
     from pyspark.sql import Column, DataFrame
 
 _TIMEOUT = 60.0
@@ -57,7 +58,7 @@ class IcebergTableWriter:
             attempt=spec.attempt,
         )
         self._last = claim(admin, self.target)
-        self._table: tuple[float, Table] | None = None
+        self._table: tuple[float, Table, TableMetadata] | None = None
 
     def committed(self) -> int | None:
         """Number of the last batch of this checkpoint that was there when the attempt began."""
@@ -104,12 +105,14 @@ class IcebergTableWriter:
         """The table as the last commit found it, where that was not long ago; a commit sees what changed."""
         if self._table is None or time.monotonic() - self._table[0] > _FRESH:
             return self._loaded(number)
-        alone(self._table[1], self.target.query, self._folder(number))
-        return self._table[1]
+        _, table, metadata = self._table
+        table.metadata = metadata
+        alone(table, self.target.query, self._folder(number))
+        return table
 
     def _ready(self, table: Table, number: int) -> Table:
+        self._table = (time.monotonic(), table, table.metadata)
         alone(table, self.target.query, self._folder(number))
-        self._table = (time.monotonic(), table)
         return table
 
     def _folder(self, number: int) -> str:
