@@ -170,6 +170,18 @@ def test_an_older_attempt_and_another_checkpoint_are_fenced(log: Table, state: T
         assert table.write(0, ROWS) == len(ROWS)
 
 
+def test_two_queries_write_one_table(log: Table, state: Table) -> None:
+    """Batches have the same numbers, and the keyed table shows the batch that was written last."""
+    for table, found in ((log, [(1, "a"), (1, "b"), (2, "b")]), (state, [(1, "b"), (2, "b")])):
+        other = replace(table.target, query=f"{table.name}_b")
+        with table.connector.admin.client("a test", 5) as client:
+            batches.note(client, "shop", batches.Progress(other.query, "g1", 1))
+        for _ in range(2):
+            table.write(0, [(1, "a")])
+            table.write(0, [(1, "b"), (2, "b")], other)
+        assert table.rows() == found
+
+
 def test_an_older_batch_changes_nothing(state: Table) -> None:
     state.write(0, [(1, "a"), (2, "b")])
     state.write(1, [(1, "c"), (2, None, True)])
@@ -226,3 +238,22 @@ def test_a_null_that_a_column_cannot_have_names_it(log: Table) -> None:
     with pytest.raises(RuntimeError, match=f"table {log.name} does not take a value of column k: it is NULL"):
         log.write(0, [(None, "sesame")])
     assert log.rows() == []
+
+
+def test_a_workers_client_is_kept_until_it_fails(log: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    sink._clients.clear()
+    log.write(0, ROWS)
+    kept = sink._clients[log.target.config]
+    log.write(1, ROWS)
+    assert sink._clients[log.target.config] is kept
+    with monkeypatch.context() as patch:
+        break_after(patch, 1)
+        with pytest.raises(RuntimeError, match="store-unreachable"):
+            log.write(2, ROWS)
+    assert not sink._clients
+    log.write(2, ROWS)
+    monkeypatch.setattr(HttpClient, "ping", lambda _: False)
+    before = sink._clients[log.target.config]
+    log.write(3, ROWS)
+    assert sink._clients[log.target.config] is not before
+    assert len(log.rows()) == 4 * len(ROWS)

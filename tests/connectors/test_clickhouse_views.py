@@ -149,3 +149,32 @@ def test_a_dropped_view_leaves_nothing(
     for _ in range(2):
         connector.drop_view(view)
     assert clickhouse.rows(f"SELECT count() FROM system.tables WHERE name LIKE '{view}%'") == [["0"]]
+
+
+def test_indexes_skip_what_a_condition_excludes(
+    connector: ClickHouseConnector, view: str, clickhouse: ClickHouseServer
+) -> None:
+    connector.add_view_index(view, "early", COLUMNS)
+    connector.create_view(view, COLUMNS, ["user id"], None)
+    writer = opened(connector, view)
+    write(writer, 0, *((key, key % 3) for key in range(20_000)))
+    write(writer, 1, (5, 7_000))
+    for _ in range(2):
+        connector.add_view_index(view, "by n", COLUMNS[1:])
+    connector.add_view_index(view, "by n.1", COLUMNS[1:])
+    clickhouse.run(f"OPTIMIZE TABLE shop.{view}_rows FINAL")
+    names = f"SELECT name FROM system.data_skipping_indices WHERE table = '{view}_rows' ORDER BY name"
+    assert clickhouse.rows(names) == [
+        ["by n.0.bloom_filter"],
+        ["by n.0.minmax"],
+        ["by n.1.0.bloom_filter"],
+        ["by n.1.0.minmax"],
+    ]
+    query = f"SELECT count() FROM shop.{view} WHERE n = 7000"
+    plan = clickhouse.run(f"EXPLAIN indexes = 1 {query}")
+    assert "Granules: 1/3" in plan[plan.index("Name: by n.0") :], plan
+    assert clickhouse.rows(query) == [["1"]]
+    connector.drop_view_index(view, "by n")
+    assert clickhouse.rows(names) == [["by n.1.0.bloom_filter"], ["by n.1.0.minmax"]]
+    connector.drop_view_index(view, "by n")
+    connector.drop_view_index("nowhere", "by n")

@@ -82,7 +82,18 @@ def test_a_view_lives_in_the_store_that_is_named(
     problem = sql(client, "SELECT * FROM v", 422)
     assert problem["code"] == "unsupported"
     assert "Query v in the store itself" in problem["errors"][0]["hint"]
-    assert sql(client, "CREATE INDEX i ON v (userid)", 422)["code"] == "unsupported"
+    indexes = "SELECT name FROM system.data_skipping_indices WHERE database = 'views' ORDER BY name"
+    for _ in range(2):
+        sql(client, "CREATE INDEX IF NOT EXISTS i ON v (userid, viewtime)")
+    made = [["i.0.bloom_filter"], ["i.1.bloom_filter"], ["i.1.minmax"]]
+    assert clickhouse.rows(indexes) == made
+    clickhouse.run("DROP TABLE views.v_rows")
+    with env.open_unit(write=False) as unit:
+        assert make_entities(env, unit.queries.find("v")) is None
+    assert clickhouse.rows(indexes) == made, "as where a query starts again"
+    sql(client, "DROP INDEX i")
+    assert clickhouse.rows(indexes) == []
+    assert sql(client, "CREATE INDEX i ON v (nothing)", 422)["code"] == "unknown-column"
     assert sql(client, "DROP STORE ch", 409)["code"] == "has-dependents"
     problem = sql(client, "DROP ENTITY v_rows IN STORE ch", 409)
     assert (problem["code"], problem["dependents"]) == ("has-dependents", ["materialized view demo.public.v"])

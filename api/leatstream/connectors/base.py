@@ -258,6 +258,23 @@ class Connector(ABC):
         """Delete a materialized view and its rows; idempotent. Only of kinds with the capability ``view``."""
         raise StoreError("store-rejected", f"Stores of kind {self.kind} hold no materialized views.")
 
+    def add_view_index(
+        self, entity: str, name: str, columns: Sequence[Column], timeout: float = 10.0
+    ) -> None:
+        """Index columns of a materialized view; idempotent. Only of kinds with the capability ``view``.
+
+        Args:
+            entity: the view's name in the store; where there is none yet, nothing is done.
+            name: the index's, unique in the view.
+            columns: of the view.
+            timeout: seconds.
+        """
+        raise StoreError("store-rejected", f"Stores of kind {self.kind} hold no materialized views.")
+
+    def drop_view_index(self, entity: str, name: str, timeout: float = 10.0) -> None:
+        """Remove what ``add_view_index`` made; idempotent."""
+        raise StoreError("store-rejected", f"Stores of kind {self.kind} hold no materialized views.")
+
     @classmethod
     def view_rows(cls, entity: str) -> str:
         """The entity with a view's rows: the view itself, unless a kind keeps them apart."""

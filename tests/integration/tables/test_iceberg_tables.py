@@ -195,6 +195,9 @@ class IcebergSuite(TableSinkSuite):
             assert writer.write(there.frame(), 1).rows == 0
             after = lake.catalog.load_table(tuple(there.entity.split("."))).metadata_location
             assert after == before
+            writer.write(there.frame(2), 2)
+            folders = [path.rsplit("/", 2)[0] for path in lake.data_files(there.entity)]
+            assert len(set(folders)) == 1, "each batch has its folder beside the others"
 
     def test_files_of_failed_attempts_go_with_the_query(
         self, writers: Callable[..., Writers], lake: Lake, monkeypatch: pytest.MonkeyPatch

@@ -90,3 +90,17 @@ def test_a_bucket_in_another_region(
     assert caught.value.code == "store-rejected"
     assert words in caught.value.detail
     assert "region" in str(caught.value.faults[0].hint)
+
+
+@pytest.mark.parametrize(
+    ("code", "why"),
+    [("OptInRequired", "has not enabled this region"), ("UnrecognizedClientException", "AWS refused")],
+)
+def test_a_region_that_is_off(kinesis: Any, code: str, why: str) -> None:
+    store, stub = kinesis
+    stub.add_client_error("list_streams", code, "The security token included in the request is invalid.", 400)
+    with pytest.raises(StoreError, match=why) as caught:
+        store.test(5)
+    assert caught.value.code == "store-auth-failed"
+    assert "region" in str(caught.value.faults[0].hint)
+    assert "enable" in str(caught.value.faults[0].hint).lower()

@@ -8,12 +8,14 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from pyiceberg import exceptions
+from pyiceberg.schema import Schema
 from pyiceberg.table.snapshots import Operation, Snapshot, Summary
+from pyiceberg.types import LongType, NestedField, StringType
 
 from leatstream.connectors.iceberg.commits import Progress, progress
 from leatstream.connectors.iceberg.errors import store_error
 from leatstream.connectors.iceberg.history import NOWHERE, advanced, beginning, offset
-from leatstream.connectors.iceberg.rows import last_of_keys, without_keys
+from leatstream.connectors.iceberg.rows import arrow_schema, last_of_keys, without_keys
 from leatstream.connectors.registry import open_connector
 from leatstream.errors import StoreError
 
@@ -58,6 +60,14 @@ def test_a_missing_library_is_named_with_its_extra(monkeypatch: pytest.MonkeyPat
         with pytest.raises(StoreError, match="not installed") as caught:
             call(1.0)
         assert caught.value.faults[0].hint == "pip install 'leatstream[iceberg]'"
+
+
+def test_a_column_that_was_renamed_is_named() -> None:
+    table = Schema(NestedField(1, "id", LongType()), NestedField(2, "title", StringType()))
+    assert arrow_schema(table, ["title", "id"]).names == ["title", "id"]
+    with pytest.raises(StoreError, match="was altered: it has no column name") as caught:
+        arrow_schema(table, ["id", "name"])
+    assert caught.value.code == "store-rejected"
 
 
 def test_the_last_row_of_a_key_counts() -> None:

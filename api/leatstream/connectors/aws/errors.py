@@ -56,6 +56,12 @@ _KEYS_HINT = (
 )
 _ROLE_HINT = "Check that the policy allows it, and role_arn and external_id if there are any."
 _CLOCK_HINT = "Set this machine's clock, best by NTP: AWS takes no request that is signed minutes off."
+_OFF_HINT = "Enable the region in the AWS account, or name another one in region."
+# AWS's answer to unknown keys is also that of a region which the account has not enabled.
+_UNKNOWN = frozenset({"InvalidClientTokenId", "UnrecognizedClientException"})
+_UNKNOWN_HINT = (
+    "Check access_key_id and secret_access_key, and that the account has the store's region enabled."
+)
 _REGION_HINT = "Check region and endpoint_url: they must be of the same region."
 
 
@@ -126,6 +132,10 @@ def _refusal(code: str, said: str) -> tuple[str, str]:
     # "Credential should be scoped to a valid region, not 'us-east-1'."
     if "scoped to" in plain and "region" in plain:
         return ": the request is signed for another region than the one it went to", _REGION_HINT
+    if code == "OptInRequired":
+        return ": the account has not enabled this region or service", _OFF_HINT
+    if code in _UNKNOWN:
+        return "", _UNKNOWN_HINT
     return "", _ROLE_HINT if "Denied" in code else _KEYS_HINT
 
 

@@ -11,8 +11,11 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 DELETED = "__leat_deleted"
-_SLICE, _ROWS, _SIZE = 10_000, 100_000, 64 << 20
-"""Rows that are looked at together, and rows or bytes from which on an insert is full."""
+_SLICE, _ROWS, _SIZE = 1_000, 500_000, 64 << 20
+"""Rows that are looked at together, and rows or bytes from which on an insert is full.
+
+A server may split inserts of more than ``max_insert_block_size`` rows, a million where nobody changed it.
+"""
 
 
 def inserts(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from leatstream.connectors.capabilities import Capabilities, Guarantee
-from leatstream.connectors.clickhouse import batches, fit, views
+from leatstream.connectors.clickhouse import batches, fit, view_indexes, views
 from leatstream.connectors.clickhouse import entity as entities
 from leatstream.connectors.clickhouse.admin import ClickHouseAdmin
 from leatstream.connectors.clickhouse.names import entity_name, name_fault, split_entity
@@ -121,6 +121,16 @@ class ClickHouseConnector(TableConnector):
     def drop_view(self, entity: str, timeout: float = 10.0) -> None:
         """Drop the view and its rows."""
         views.drop(self.admin, entity, timeout)
+
+    def add_view_index(
+        self, entity: str, name: str, columns: Sequence[Column], timeout: float = 10.0
+    ) -> None:
+        """Add data-skipping indexes to the table of the view's rows."""
+        view_indexes.add(self.admin, views.rows_entity(entity), name, columns, timeout)
+
+    def drop_view_index(self, entity: str, name: str, timeout: float = 10.0) -> None:
+        """Drop them."""
+        view_indexes.drop(self.admin, views.rows_entity(entity), name, timeout)
 
     @classmethod
     def view_rows(cls, entity: str) -> str:

@@ -16,6 +16,7 @@ writes the same tokens, or the same versions, as the newer one.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
 
 _CONNECT, _WRITE = 10.0, 600.0  # seconds
 _NESTED = ("ARRAY", "MAP", "STRUCT")
+_clients: dict[ClickHouseConfig, Client] = {}  # of this worker, which Spark uses for one task after the other
 ROW_BITS = 22
 """Of a version: the place of a row in its batch. The others are the batch's, in milliseconds."""
 
@@ -232,24 +234,37 @@ def write_rows(target: Target, number: int, batches: Batches) -> Batches:
 
 def _write(target: Target, number: int, batches: Iterator[pa.RecordBatch]) -> Written:
     what = f"writing to table {target.entity}"
-    with reported(target.store, what, target.config.where, _WRITE, target.entity):
-        client = connect(target.config, _CONNECT, _WRITE)
-        try:
-            found = progress.read(client, target.database, target.query)
-            if found is None or (found.checkpoint, found.attempt) != (target.checkpoint, target.attempt):
-                raise _fenced(target)
-            if found.batch is not None and (found.batch, found.complete) >= (number, True):
-                return Written()
-            begun = replace(found, batch=number, complete=False)
-            if target.keyed and found.batch != number:
-                begun = replace(begun, version=max(progress.now(client), found.version + 1))
-                progress.note(client, target.database, begun)
-            written = _insert(client, target, begun, batches)
-            last = begun.version + (written.rows >> ROW_BITS if target.keyed else 0)
-            progress.note(client, target.database, replace(begun, version=last, complete=True))
-        finally:
-            client.close()
+    refusals = reported(target.store, what, target.config.where, _WRITE, target.entity)
+    with refusals, _client(target.config) as client:
+        found = progress.read(client, target.database, target.query)
+        if found is None or (found.checkpoint, found.attempt) != (target.checkpoint, target.attempt):
+            raise _fenced(target)
+        if found.batch is not None and (found.batch, found.complete) >= (number, True):
+            return Written()
+        begun = replace(found, batch=number, complete=False)
+        if target.keyed and found.batch != number:
+            begun = replace(begun, version=max(progress.now(client), found.version + 1))
+            progress.note(client, target.database, begun)
+        written = _insert(client, target, begun, batches)
+        last = begun.version + (written.rows >> ROW_BITS if target.keyed else 0)
+        progress.note(client, target.database, replace(begun, version=last, complete=True))
     return written
+
+
+@contextlib.contextmanager
+def _client(config: ClickHouseConfig) -> Iterator[Client]:
+    """The worker's client, which is kept unless something fails; a new one first asks about the server."""
+    client = _clients.pop(config, None)
+    if client is not None and not client.ping():
+        client.close()
+        client = None
+    client = client or connect(config, _CONNECT, _WRITE)
+    try:
+        yield client
+    except BaseException:
+        client.close()
+        raise
+    _clients[config] = client
 
 
 def _insert(client: Client, target: Target, begun: Progress, batches: Iterator[pa.RecordBatch]) -> Written:

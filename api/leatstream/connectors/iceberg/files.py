@@ -7,6 +7,7 @@ and attempt: an attempt that was given up and does not know it can overwrite non
 
 from __future__ import annotations
 
+import functools
 import itertools
 import pickle
 import time
@@ -23,6 +24,7 @@ from leatstream.errors import StoreError
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from pyiceberg.io.pyarrow import PyArrowFileIO
     from pyiceberg.manifest import DataFile
     from pyiceberg.table import Table
 
@@ -101,17 +103,25 @@ def read_files(rows: list[Any]) -> list[DataFile]:
 
 
 def _written(plan: FilePlan, batches: Iterator[pa.RecordBatch]) -> Iterator[DataFile]:
-    from pyiceberg.io.pyarrow import PyArrowFileIO, _dataframe_to_data_files
+    from pyiceberg.io.pyarrow import _dataframe_to_data_files
     from pyiceberg.table.metadata import TableMetadataUtil
 
     keep_null_lists()
     metadata = TableMetadataUtil.parse_raw(plan.metadata)
     wanted = arrow_schema(metadata.schema(), plan.columns)
-    files = PyArrowFileIO(dict(plan.access))
+    files = _files(tuple(sorted(plan.access.items())))
     counter = itertools.count()
     for chunk in _chunks(shaped(batch, wanted, plan.entity) for batch in batches if batch.num_rows):
         whole = completed(chunk, metadata.schema())
         yield from _dataframe_to_data_files(metadata, whole, files, counter=counter)
+
+
+@functools.lru_cache(maxsize=4)
+def _files(access: tuple[tuple[str, str], ...]) -> PyArrowFileIO:
+    """The file system, whose connections this worker's next tasks use too."""
+    from pyiceberg.io.pyarrow import PyArrowFileIO
+
+    return PyArrowFileIO(dict(access))
 
 
 def _chunks(tables: Iterator[pa.Table]) -> Iterator[pa.Table]:

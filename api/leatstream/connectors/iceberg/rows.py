@@ -13,11 +13,22 @@ if TYPE_CHECKING:
 
 
 def arrow_schema(schema: Schema, columns: Sequence[str]) -> pa.Schema:
-    """These columns of a table, as Arrow."""
+    """These columns of a table, as Arrow.
+
+    Raises:
+        StoreError: store-rejected, the table has not all of them, as somebody altered it.
+    """
     import pyarrow as pa
     from pyiceberg.io.pyarrow import schema_to_pyarrow
 
     whole = schema_to_pyarrow(schema, include_field_ids=False)
+    missing = [name for name in columns if name not in whole.names]
+    if missing:
+        raise StoreError(
+            "store-rejected",
+            f"The table was altered: it has no column {missing[0]}.",
+            hint="Restore the column in the table, or replace the query with one that does not use it.",
+        )
     return pa.schema([whole.field(name) for name in columns])
 
 

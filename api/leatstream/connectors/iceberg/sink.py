@@ -34,9 +34,11 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyiceberg.manifest import DataFile
     from pyiceberg.table import Table, Transaction
+    from pyiceberg.table.metadata import TableMetadata
     from pyspark.sql import Column, DataFrame
 
 _TIMEOUT = 60.0
+_FRESH = 240.0  # seconds; the credentials for files that a catalog gives with a table live longer
 _GONE = "gone"
 
 
@@ -56,6 +58,7 @@ class IcebergTableWriter:
             attempt=spec.attempt,
         )
         self._last = claim(admin, self.target)
+        self._table: tuple[float, Table, TableMetadata] | None = None
 
     def committed(self) -> int | None:
         """Number of the last batch of this checkpoint that was there when the attempt began."""
@@ -79,7 +82,9 @@ class IcebergTableWriter:
             RuntimeError: with a mark of ``store_marks``.
         """
         try:
-            if is_there(self._loaded(number), self.target, number):
+            # A later batch can be there by another attempt only, which the commit finds out.
+            repeated = self._last is not None and number <= self._last
+            if repeated and is_there(self._loaded(number), self.target, number):
                 # All of the batch is computed, and its state kept, as wherever a batch is repeated.
                 frame.write.format("noop").mode("overwrite").save()
                 return Written()
@@ -94,6 +99,19 @@ class IcebergTableWriter:
 
     def _loaded(self, number: int) -> Table:
         table = self._admin.loaded(self.target.entity, _TIMEOUT, f"writing to table {self.target.entity}")
+        return self._ready(table, number)
+
+    def _known(self, number: int) -> Table:
+        """The table as the last commit found it, where that was not long ago; a commit sees what changed."""
+        if self._table is None or time.monotonic() - self._table[0] > _FRESH:
+            return self._loaded(number)
+        _, table, metadata = self._table
+        table.metadata = metadata
+        alone(table, self.target.query, self._folder(number))
+        return table
+
+    def _ready(self, table: Table, number: int) -> Table:
+        self._table = (time.monotonic(), table, table.metadata)
         alone(table, self.target.query, self._folder(number))
         return table
 
@@ -107,18 +125,18 @@ class IcebergTableWriter:
 
         target = self.target
         rows = frame.select(*(F.col(f"value.c{i}").alias(f"c{i}") for i in range(len(target.columns))))
-        table = self._loaded(number)
-        spec = table.spec().spec_id
+        table = self._known(number)
+        form = _form(table)
         found, written = self._write_files(rows, table)
         if not found:
             return Written()
 
         def stage(table: Table, transaction: Transaction) -> None:
-            nonlocal found, written, spec
-            alone(table, target.query, self._folder(number))
-            if table.spec().spec_id != spec:
-                # Files hold rows of one partition each, and what that is has changed meanwhile.
-                spec = table.spec().spec_id
+            nonlocal found, written, form
+            self._ready(table, number)
+            if _form(table) != form:
+                # Files have the table's columns, and rows of one partition each: that has changed meanwhile.
+                form = _form(table)
                 found, written = self._write_files(rows, table)
             snapshot = transaction.update_snapshot(snapshot_properties=summary(target, number))
             merging = table.properties.get("commit.manifest-merge.enabled", "").lower() == "true"
@@ -172,6 +190,11 @@ class IcebergTableWriter:
         ]
         deleted = F.col("value").isNull().alias(_GONE)
         return frame.select(*(part.alias(f"c{i}") for i, part in enumerate(parts)), deleted)
+
+
+def _form(table: Table) -> tuple[object, ...]:
+    """What files of data depend on."""
+    return table.metadata.table_uuid, table.schema().schema_id, table.spec().spec_id
 
 
 def _not(values: Any) -> Any:

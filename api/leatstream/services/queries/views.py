@@ -14,7 +14,7 @@ from leatstream.errors import (
     not_found,
 )
 from leatstream.model.names import Fqn, quote
-from leatstream.model.objects import Query, Relation, RelationKind, ViewIndex
+from leatstream.model.objects import Column, Query, Relation, RelationKind, Store, ViewIndex
 from leatstream.ports import UnitOfWork
 from leatstream.services.environment import Context, Environment, Principal, next_meta, view_table
 from leatstream.services.environment.authorization import READ, WRITE, authorize
@@ -131,13 +131,6 @@ def check_index(view: Relation, statement: ast.CreateIndex) -> tuple[str, ...]:
             f"{view.fqn} is a {shown_kind(view)}; only materialized views have indexes.",
             position=statement.view.position,
         )
-    if view.store:
-        raise RequestError(
-            "unsupported",
-            f"{view.fqn} is held by store {quote(view.store)}, where leatstream makes no indexes.",
-            position=statement.view.position,
-            hint=f"Create the index in the store itself, on the table of {view.entity}.",
-        )
     faults = Faults()
     known = [column.name for column in view.columns]
     names = [name.parts[0] for name in statement.columns]
@@ -179,9 +172,8 @@ def create_index(env: Environment, principal: Principal, statement: ast.CreateIn
         indexes = (*view.indexes, ViewIndex(fqn.name, names))
         unit.relations.update(replace(view, meta=next_meta(view.meta, env.clock.now()), indexes=indexes))
         unit.commit()
-    places = [column.name for column in view.columns]
     try:
-        env.views.add_index(view_table(query), fqn.name, [places.index(name) for name in names])
+        _add(env, view, query, ViewIndex(fqn.name, names))
     except StoreError:
         _take_out(env, fqn)
         raise
@@ -202,10 +194,41 @@ def drop_index(env: Environment, principal: Principal, fqn: Fqn) -> str:
         view, _ = require_index(unit, fqn)
         query = keeper(unit, view)
     # What the catalog forgets first could not be dropped again where this fails.
-    env.views.drop_index(view_table(query), fqn.name)
+    store = _store_of(env, view)
+    if store is None:
+        env.views.drop_index(view_table(query), fqn.name)
+    else:
+        env.connect(store).drop_view_index(view.entity, fqn.name)
     _take_out(env, fqn)
     env.changed.notify()
     return str(fqn)
+
+
+def indexed(view: Relation, index: ViewIndex) -> list[Column]:
+    """The columns of an index."""
+    columns = {column.name: column for column in view.columns}
+    return [columns[name] for name in index.columns]
+
+
+def _add(env: Environment, view: Relation, query: Query, index: ViewIndex) -> None:
+    """Make an index where the view's rows are."""
+    store = _store_of(env, view)
+    if store is None:
+        places = [column.name for column in view.columns]
+        env.views.add_index(view_table(query), index.name, [places.index(name) for name in index.columns])
+    else:
+        env.connect(store).add_view_index(view.entity, index.name, indexed(view, index))
+
+
+def _store_of(env: Environment, view: Relation) -> Store | None:
+    """The store that holds a view; None for leatstream's own database."""
+    if not view.store:
+        return None
+    with env.open_unit(write=False) as unit:
+        found = unit.unfiltered.stores.find(view.store)
+    if found is None:
+        raise not_found("store", view.store)
+    return found
 
 
 def _take_out(env: Environment, fqn: Fqn) -> None:

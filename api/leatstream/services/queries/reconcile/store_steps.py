@@ -22,6 +22,7 @@ from leatstream.services.queries.joint_jobs import led
 from leatstream.services.queries.removal import remove_query
 from leatstream.services.queries.retries import backoff, ended, is_outage
 from leatstream.services.queries.update import not_started, update_status
+from leatstream.services.queries.views import indexed
 from leatstream.sql.relation_properties import read_relation_properties
 from leatstream.sql.view_properties import read_view_properties
 
@@ -111,6 +112,8 @@ def _make_entity(env: Environment, query: Query) -> None:
     if relation.kind is RelationKind.MATERIALIZED_VIEW:
         retention = read_view_properties(dict(relation.properties)).retention_ms
         connector.create_view(relation.entity, relation.columns, relation.primary_key, retention)
+        for index in relation.indexes:
+            connector.add_view_index(relation.entity, index.name, indexed(relation, index))
         return
     if connector.find_entity(relation.entity, env.settings.store_timeout) is not None:
         return
