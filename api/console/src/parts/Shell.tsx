@@ -3,70 +3,32 @@ import {
   Anchor,
   AppShell,
   Burger,
+  Button,
   Group,
+  Kbd,
   NavLink,
   Text,
   Tooltip,
   useComputedColorScheme,
   useMantineColorScheme,
 } from "@mantine/core";
-import { useDisclosure } from "@mantine/hooks";
-import {
-  IconDatabase,
-  IconFileCode,
-  IconInfoCircle,
-  IconKey,
-  IconLogout,
-  IconMathFunction,
-  IconMoon,
-  IconPlayerPlay,
-  IconRouteAltLeft,
-  IconServer,
-  IconShieldLock,
-  IconStack2,
-  IconSun,
-  IconTerminal2,
-  IconTopologyStar3,
-} from "@tabler/icons-react";
+import { useDisclosure, useHotkeys } from "@mantine/hooks";
+import { IconLogout, IconMoon, IconSearch, IconSun } from "@tabler/icons-react";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { Link, Outlet, useLocation } from "@tanstack/react-router";
-import type { ReactNode } from "react";
+import { lazy, type ReactNode, Suspense, useState } from "react";
 import { api, dataOf } from "../api/client";
 import { signOut } from "../api/session";
 import { Live } from "../events/Live";
 import { useFeed } from "../events/useFeed";
 import { Boundary } from "./Boundary";
 import { Problem } from "./Problem";
+import { PLACES } from "./places";
 
-const PLACES = [
-  [
-    "Flows",
-    [
-      { to: "/", label: "Flow", icon: IconTopologyStar3 },
-      { to: "/sql", label: "SQL", icon: IconTerminal2 },
-      { to: "/queries", label: "Queries", icon: IconPlayerPlay },
-      { to: "/applications", label: "Applications", icon: IconStack2 },
-      { to: "/lineage", label: "Lineage", icon: IconRouteAltLeft },
-    ],
-  ],
-  [
-    "Objects",
-    [
-      { to: "/catalog", label: "Catalog", icon: IconDatabase },
-      { to: "/stores", label: "Stores", icon: IconServer },
-      { to: "/schema-registries", label: "Schemas", icon: IconFileCode },
-      { to: "/functions", label: "Functions", icon: IconMathFunction },
-      { to: "/secrets", label: "Secrets", icon: IconKey },
-    ],
-  ],
-  [
-    "Server",
-    [
-      { to: "/access", label: "Access", icon: IconShieldLock },
-      { to: "/about", label: "About", icon: IconInfoCircle },
-    ],
-  ],
-] as const;
+// Most visits never open it.
+const Palette = lazy(() => import("../palette/Palette"));
+
+const MOD = /Mac|iPhone|iPad/.test(navigator.userAgent) ? "⌘" : "Ctrl";
 
 /** What every page has around it: the way to the others, the colour scheme, sign-out. */
 export function Shell(): ReactNode {
@@ -91,8 +53,9 @@ export function Shell(): ReactNode {
             <Text fw={700}>leatstream</Text>
             <Version />
           </Group>
-          <Group gap={6}>
-            <Anchor href="/docs" size="sm" c="dimmed" mr="xs">
+          <Group gap={6} wrap="nowrap">
+            <Search />
+            <Anchor href="/docs" size="sm" c="dimmed" mx="xs" visibleFrom="xs">
               API reference
             </Anchor>
             <Live />
@@ -126,6 +89,9 @@ export function Shell(): ReactNode {
             ))}
           </div>
         ))}
+        <Anchor href="/docs" size="sm" px={12} py={6} hiddenFrom="xs">
+          API reference
+        </Anchor>
       </AppShell.Navbar>
       <AppShell.Main id="content" tabIndex={-1}>
         {leave.error && <Problem error={leave.error} title="You are still signed in" />}
@@ -140,6 +106,47 @@ export function Shell(): ReactNode {
 function isWithin(pathname: string, place: string): boolean {
   const other = { "/catalog": "/relations", "/functions": "/new-function" }[place];
   return pathname.startsWith(place) || (other !== undefined && pathname.startsWith(other));
+}
+
+/** The way to the palette, by Ctrl-K too. Once loaded it stays, so that it opens at once. */
+function Search(): ReactNode {
+  const [opened, { open, close, toggle }] = useDisclosure(false);
+  const [wanted, setWanted] = useState(false);
+  const show = (turn: () => void): void => {
+    setWanted(true);
+    turn();
+  };
+  // In the editor and in fields too.
+  useHotkeys([["mod+K", () => show(toggle)]], [], true);
+  return (
+    <>
+      <Button
+        size="compact-sm"
+        variant="default"
+        c="dimmed"
+        fw={400}
+        leftSection={<IconSearch size={15} aria-hidden />}
+        rightSection={
+          <Kbd size="xs" aria-hidden visibleFrom="sm">
+            {MOD} K
+          </Kbd>
+        }
+        className="search"
+        aria-label={`Search ${MOD} K`}
+        aria-keyshortcuts="Control+K Meta+K"
+        onClick={() => show(open)}
+      >
+        <Text span size="sm" visibleFrom="sm">
+          Search
+        </Text>
+      </Button>
+      {wanted && (
+        <Suspense fallback={null}>
+          <Palette opened={opened} close={close} />
+        </Suspense>
+      )}
+    </>
+  );
 }
 
 function Version(): ReactNode {

@@ -1,7 +1,7 @@
 import { Autocomplete, Button, Group, Kbd, Tabs, Text, UnstyledButton } from "@mantine/core";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
-import { type ReactNode, useMemo, useRef, useState } from "react";
+import { type ReactNode, useEffect, useMemo, useRef, useState } from "react";
 import { api } from "../api/client";
 import { parseExact } from "../api/exact";
 import { type ApiError, asApiError, type Schemas } from "../api/problem";
@@ -10,7 +10,7 @@ import { Page } from "../parts/Page";
 import { AnyPlanView } from "../parts/Plan";
 import { Problem } from "../parts/Problem";
 import { localTime } from "../parts/time";
-import { clearHistory, keepDraft, type Past, readDraft, readHistory, remember } from "../sql/drafts";
+import { clearHistory, keepDraft, onOpen, type Past, readDraft, readHistory, remember } from "../sql/drafts";
 import { Editor, type Selected } from "../sql/Editor";
 import { marksOf } from "../sql/positions";
 import { Results } from "../sql/Results";
@@ -29,6 +29,7 @@ export function Sql(): ReactNode {
   const [past, setPast] = useState(readHistory);
   const [ran, setRan] = useState<Part | null>(null);
   const waiting = useRef<AbortController | null>(null);
+  useEffect(() => onOpen(setText), []);
   const names = useNames();
   const checked = useValidation(text, context);
   const show = (value: string): void => void navigate({ search: (old) => ({ ...old, tab: value }), replace: true });

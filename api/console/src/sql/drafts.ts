@@ -24,11 +24,20 @@ export function keepDraft(text: string): void {
   }
 }
 
+const listeners = new Set<(text: string) => void>();
+
+/** Hear of texts that are opened while the workspace is shown. */
+export function onOpen(listener: (text: string) => void): () => void {
+  listeners.add(listener);
+  return () => void listeners.delete(listener);
+}
+
 /** Let the workspace open with this text; what stood there goes into the history. */
 export function openText(text: string): void {
   const old = readDraft();
   if (old.trim() !== "" && old !== text) remember(old, false);
   keepDraft(text);
+  for (const listener of listeners) listener(text);
 }
 
 /** What was run from this browser, the newest first. */
