@@ -61,6 +61,7 @@ def open_launcher(
             shared={"LEATSTREAM_DRIVER_MEMORY": settings.shared_memory},
             inherited=settings.driver_environment,
             dedicated=_dedicated(settings),
+            launcher=settings.launcher,
         )
     )
 

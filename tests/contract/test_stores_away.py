@@ -84,7 +84,7 @@ def loop(ready: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """The passes; ``maintained`` counts how often the pool was looked after."""
     monkeypatch.setattr(loops, "_HALF_DONE_SECONDS", 0.1, raising=False)
     maintained: list[int] = []
-    made = ReconcileLoop(ready.env, SimpleNamespace(maintain=lambda: maintained.append(1)))  # type: ignore[arg-type]
+    made = ReconcileLoop(ready.env, SimpleNamespace(maintain=lambda: maintained.append(1), note=lambda: None))  # type: ignore[arg-type]
     yield SimpleNamespace(start=made.start, stop=made.stop, maintained=maintained)
     made.stop()
 

@@ -247,6 +247,7 @@ class TableDrivers:
     shared: dict[str, list[str]] = field(default_factory=dict)
     crashed: set[str] = field(default_factory=set)
     unserved: set[str] = field(default_factory=set)
+    uses: dict[str, dict[str, Any]] = field(default_factory=dict)
     full: str = "the limit of drivers is reached"
     keeps: bool = False
 
@@ -255,6 +256,9 @@ class TableDrivers:
 
     def report(self, driver_id: str, state: str, pid: int) -> None:
         self.states[driver_id] = state
+
+    def note_use(self, driver_id: str, use: Mapping[str, Any]) -> None:
+        self.uses[driver_id] = dict(use)
 
     def role(self, driver_id: str) -> str | None:
         if driver_id in self.shared:

@@ -17,6 +17,7 @@ from leatstream.cli import (
     admin,
     applications,
     catalog,
+    drivers,
     embedded,
     events,
     export,
@@ -126,6 +127,7 @@ app.command()(login.login)
 app.command()(login.logout)
 app.command()(access.whoami)
 app.command()(access.audit)
+app.add_typer(drivers.app, name="driver")
 app.add_typer(admin.app, name="admin")
 app.add_typer(catalog.app, name="catalog")
 app.add_typer(terraform.app, name="terraform")

@@ -40,6 +40,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "lineage query:enriched -o json",
     ),
     "events": ("events", "events --follow --kind query", "events demo.public --tail 200 -o ndjson"),
+    "driver list": ("driver list", "driver list --state idle --wide"),
     "vocabulary": ("vocabulary", "vocabulary -o json"),
     "query list": ("query list", "query list --state failed --q orders", "query list --wide"),
     "query get": ("query get enriched",),

@@ -6,10 +6,12 @@ import hmac
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import Any
 
 from leatstream.engine.admission import Admission
+from leatstream.engine.driver_notes import DriverNotes
 from leatstream.engine.driver_processes import DriverProcesses
 from leatstream.engine.ended_drivers import End, EndedDrivers, end_of
 from leatstream.engine.pooled_driver import PooledDriver, State
@@ -58,6 +60,7 @@ class DriverPool:
         seats: int = 50,
     ) -> None:
         self._processes = DriverProcesses(open_unit, clock, launcher, server)
+        self._notes = DriverNotes(open_unit, clock, launcher)
         self._warm = warm
         self._admission = Admission(limit, heap)
         self._seats = seats
@@ -154,7 +157,21 @@ class DriverPool:
     def authenticate(self, driver_id: str, token: str) -> bool:
         """Whether this is the token the driver was started with."""
         driver = self._drivers.get(driver_id)
-        return driver is not None and hmac.compare_digest(driver.row.token_hash, hash_token(token))
+        if driver is None or not hmac.compare_digest(driver.row.token_hash, hash_token(token)):
+            return False
+        driver.called = time.monotonic()
+        return True
+
+    def note_use(self, driver_id: str, use: Mapping[str, Any]) -> None:
+        """What a driver reports of its use of the machine."""
+        driver = self._drivers.get(driver_id)
+        if driver is not None and use:
+            driver.use = use
+
+    def note(self) -> None:
+        """Write down for people what drivers do; must be called now and then."""
+        if not self._closed:
+            self._notes.write(list(self._drivers.values()))
 
     def report(self, driver_id: str, state: str, pid: int) -> None:
         """A polling driver's own word on whether it is warm."""

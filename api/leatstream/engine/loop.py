@@ -110,7 +110,7 @@ class ReconcileLoop:
     def _run(self) -> None:
         seen = self._env.changed.value
         while not self._stop.is_set():
-            for step in (self._reconcile, self._pool.maintain):
+            for step in (self._reconcile, self._pool.maintain, self._pool.note):
                 self._try(step)
             self._env.passes.ended = time.monotonic()
             seen = self._env.changed.wait(seen, _PASS_SECONDS)

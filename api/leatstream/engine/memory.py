@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Mapping
 from pathlib import Path
 
 import psutil
@@ -20,6 +21,12 @@ def size(text: str) -> int:
     word = text.strip().lower()
     unit = _UNITS.get(word[-1:])
     return int(word[:-1]) << unit if unit is not None else int(word)
+
+
+def heap_of(environment: Mapping[str, str]) -> int | None:
+    """Bytes of the heap that a driver with this environment has; None where it says nothing."""
+    text = environment.get("LEATSTREAM_DRIVER_MEMORY")
+    return size(text) if text else None
 
 
 def shown(amount: int) -> str:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from leatstream.engine.kubernetes_api import KubernetesApi
+from leatstream.engine.memory import heap_of
 from leatstream.engine.pod_manifests import (
     CONTAINER,
     DRIVER_LABEL,
@@ -94,6 +95,12 @@ class PodLauncher:
             _log.warning("whether driver %s lives cannot be seen: %s", driver_id, error.detail)
             return True
         return pod is not None and pod.get("status", {}).get("phase") not in _OVER
+
+    def place(self, driver_id: str, role: str) -> dict[str, Any]:
+        """Its pod."""
+        own = self._plan.shared if role == "shared" else {}
+        heap = heap_of({**self._plan.environment, **own})
+        return {"launcher": "kubernetes", "pod": pod_name(driver_id), "heap_limit_bytes": heap}
 
     def ask_to_end(self, driver_id: str, pid: int, grace: float) -> None:
         """Delete the pod; its node gives it the time to end in order."""

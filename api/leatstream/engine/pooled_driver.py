@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from leatstream.ports import DriverRow
 from leatstream.services.selects.interactive import is_selection
@@ -25,6 +26,8 @@ class PooledDriver:
         served: how many queries it had, one after another.
         ends: whether it is to end with the query that it leaves.
         warmed: when it first asked for work; None while it starts, whatever it was given by then.
+        called: when any call of it came last; None before the first.
+        use: what it last reported of its use of the machine.
     """
 
     row: DriverRow
@@ -35,6 +38,8 @@ class PooledDriver:
     served: int = 0
     ends: bool = False
     warmed: float | None = None
+    called: float | None = None
+    use: Mapping[str, Any] = field(default_factory=dict)
 
     def silent(self) -> bool:
         """Whether a driver that starts or waits for work has not been heard for too long: it hangs."""

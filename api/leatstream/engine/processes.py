@@ -5,15 +5,18 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import socket
 import subprocess
 import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import psutil
 
 from leatstream.engine.driver_environment import passed
+from leatstream.engine.memory import heap_of
 from leatstream.errors import EngineError, sentence
 
 # In the environment of a driver and of all that it starts.
@@ -39,6 +42,7 @@ class DriverCommand:
         stop_seconds: how long a driver may take to end in order.
         inherited: names of the server's variables that drivers get besides those of the allow list.
         shared, dedicated: what the environment of such a driver has instead.
+        launcher: its name in the settings.
     """
 
     url_file: Path
@@ -53,6 +57,11 @@ class DriverCommand:
     shared: Mapping[str, str] = field(default_factory=dict)
     inherited: Sequence[str] = ()
     dedicated: Mapping[str, str] = field(default_factory=dict)
+    launcher: str = "local"
+
+    def heap(self, role: str) -> int | None:
+        """Bytes of a driver's heap; None where Spark's own default holds."""
+        return heap_of(self._environment(role))
 
     def _environment(self, role: str) -> dict[str, str]:
         own = {"shared": self.shared, "dedicated": self.dedicated}
@@ -113,6 +122,11 @@ class LocalLauncher:
         """Whether its process exists; the end of a child is taken down."""
         child = self._children.get(driver_id)
         return child.poll() is None if child is not None else is_running(driver_id, pid)
+
+    def place(self, driver_id: str, role: str) -> dict[str, Any]:
+        """On this machine."""
+        host, heap = socket.gethostname(), self._command.heap(role)
+        return {"launcher": self._command.launcher, "host": host, "heap_limit_bytes": heap}
 
     def ask_to_end(self, driver_id: str, pid: int, grace: float) -> None:
         """Tell the process to end in order; nothing is waited for."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from leatstream.model.access import Account, AuditEvent, Role, TokenRow
 from leatstream.model.changes import Change
@@ -98,6 +98,7 @@ class DriverRow:
         started_at: when it was started (seconds since 1970); for people.
         query_id, attempt: what it runs, if anything.
         server: id of the server that started it.
+        report: what that server last noted of it, for people (``engine.driver_notes``).
     """
 
     id: str
@@ -109,6 +110,7 @@ class DriverRow:
     query_id: str | None = None
     attempt: int | None = None
     server: str | None = None
+    report: Mapping[str, Any] = field(default_factory=dict)
 
 
 class DriverRows(Protocol):
@@ -118,7 +120,10 @@ class DriverRows(Protocol):
         """Insert a driver."""
 
     def update(self, row: DriverRow) -> None:
-        """Replace the row with the same id."""
+        """Replace the row with the same id, except its report."""
+
+    def note(self, driver_id: str, report: Mapping[str, Any]) -> None:
+        """Replace the report of a driver; nothing happens if it is unknown."""
 
     def delete(self, driver_id: str) -> None:
         """Delete it; idempotent."""

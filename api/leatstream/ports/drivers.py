@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from leatstream.plan.logical import AnalysisFailure, AnalyzedColumn, FunctionShape, ViewSchema
 
@@ -113,6 +113,14 @@ class Drivers(Protocol):
             driver_id: the driver.
             state: ``warming`` or ``idle``.
             pid: id of its process on its own machine.
+        """
+
+    def note_use(self, driver_id: str, use: Mapping[str, Any]) -> None:
+        """Note what a driver uses of its machine; called at its polls and heartbeats. Idempotent.
+
+        Args:
+            driver_id: the driver; an unknown one is ignored.
+            use: ``memory_bytes``, ``heap_bytes``, ``cpu_seconds_total``, as far as it knows them.
         """
 
     def role(self, driver_id: str) -> str | None:
@@ -234,6 +242,13 @@ class Launcher(Protocol):
 
         Raises:
             EngineError: ``engine-unavailable``: whether it has ended is unknown; call again.
+        """
+
+    def place(self, driver_id: str, role: str) -> Mapping[str, Any]:
+        """Where a driver runs, for people; no I/O.
+
+        Returns:
+            ``launcher``, ``host`` or ``pod``, and ``heap_limit_bytes``.
         """
 
     def clear(self, driver_id: str) -> None:

@@ -209,6 +209,7 @@ OPERATIONS: dict[str, Needs] = {
     "export_catalog": _LIST,
     "get_server": _LIST,
     "get_capabilities": _LIST,
+    "list_drivers": _reads(f"monitor {ORGANIZATION}"),
     "get_health": _OPEN,
     "get_readiness": _OPEN,
     "get_metrics": _reads(f"monitor {ORGANIZATION}"),

@@ -57,6 +57,7 @@ def poll(env: Environment, driver_id: str, report: Mapping[str, Any]) -> dict[st
         report: its state.
     """
     env.drivers.report(driver_id, str(report.get("state", "idle")), int(report.get("pid", 0)))
+    env.drivers.note_use(driver_id, report.get("use") or {})
     role = env.drivers.role(driver_id)
     if role is None:
         return {"kind": "exit"}
@@ -320,6 +321,7 @@ def heartbeat(env: Environment, driver_id: str, report: Mapping[str, Any]) -> di
             or fencing_token(query) != report.get("fencing_token")
         ):
             raise EngineError("fenced", "Another attempt has taken over this query, or it is gone.")
+        env.drivers.note_use(driver_id, report.get("use") or {})
         updated = _observe(env, unit, query, report)
         updated = _sampled(unit, updated, env.clock.now())
         keep_query(unit, query, updated, env.clock.now())

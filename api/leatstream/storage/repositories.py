@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
 from typing import Any, Generic, TypeVar
@@ -270,14 +270,20 @@ class SqlDriverRows:
         self._connection.execute(sa.insert(tables.drivers), asdict(row))
 
     def update(self, row: DriverRow) -> None:
-        """Replace what is known of the driver with the same id.
+        """Replace what is known of the driver with the same id, except its report.
 
         Raises:
             CatalogError: not-found, if it has been forgotten meanwhile.
         """
-        statement = sa.update(tables.drivers).where(tables.drivers.c.id == row.id).values(asdict(row))
+        values = {name: value for name, value in asdict(row).items() if name != "report"}
+        statement = sa.update(tables.drivers).where(tables.drivers.c.id == row.id).values(values)
         if self._connection.execute(statement).rowcount == 0:
             raise CatalogError("not-found", f"The driver {row.id} is no longer known.")
+
+    def note(self, driver_id: str, report: Mapping[str, Any]) -> None:
+        """Replace the report of a driver; nothing happens if it has been forgotten."""
+        statement = sa.update(tables.drivers).where(tables.drivers.c.id == driver_id)
+        self._connection.execute(statement.values(report=dict(report)))
 
     def delete(self, driver_id: str) -> None:
         """Forget it; nothing happens if it is not there."""

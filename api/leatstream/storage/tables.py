@@ -142,6 +142,7 @@ drivers = sa.Table(
     sa.Column("attempt", sa.Integer(), nullable=True),
     sa.Column("created_at", UtcDateTime(), nullable=False),
     sa.Column("server", sa.Text(), nullable=True),
+    sa.Column("report", sa.JSON(), nullable=False, server_default="{}"),
 )
 
 servers = sa.Table(

@@ -39,7 +39,7 @@ from leatstream_jobs.runtime.protocol import (
     Fenced,
     NotKnown,
 )
-from leatstream_jobs.runtime.usage import Usage
+from leatstream_jobs.runtime.usage import DRIVER_USE, Usage
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -392,6 +392,7 @@ class Attempt:
             body["reached"] = self._reached
         if self._state == "running":
             body["pulse"] = self._pulse.as_json()
+            body["use"] = DRIVER_USE.as_json(self._spark)
         progress = self._progress.as_json()
         if progress is not None and self._traffic is not None:
             traffic = self._traffic.as_json(self._progress)

@@ -82,6 +82,7 @@ class Driver:
         self.stop_seconds = stop_seconds
         self.stop_asked = False
         self._working = False
+        self._spark: SparkSession | None = None
         self.tail = LogTail()
 
     def run(self) -> int:
@@ -90,7 +91,8 @@ class Driver:
         signal.signal(signal.SIGTERM, self._on_term)
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         try:
-            return self._serve(self._warm())
+            self._spark = self._warm()
+            return self._serve(self._spark)
         except NotKnown:
             _LOG.info("the API does not know this driver any more; it ends")
             return EXIT_DONE
@@ -213,7 +215,12 @@ class Driver:
             _LOG.info("an analysis could not be handed over: %s", error)
 
     def _report(self, state: str) -> dict[str, Any]:
-        return {"pid": os.getpid(), "role": self.role, "state": state}
+        report = {"pid": os.getpid(), "role": self.role, "state": state}
+        if self._spark is None:
+            return report
+        from leatstream_jobs.runtime.usage import DRIVER_USE
+
+        return {**report, "use": DRIVER_USE.as_json(self._spark)}
 
     def _on_term(self, _signal: int, _frame: Any) -> None:
         self.stop_asked = True

@@ -5,9 +5,12 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from leatstream.process_tree import tree_use
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 EVERY = 10.0  # seconds: a search for children reads all processes of the machine
 
@@ -60,6 +63,41 @@ class Usage:
         # A worker that was not waited for takes its time along.
         self._used = max(cpu - self._before, self._used)
         return {"memory_bytes": memory, "cpu_seconds_total": round(self._used, 2)}
+
+
+class DriverUse:
+    """What the process uses since its start, for people on call; of all its queries together.
+
+    Args:
+        looks: at the processes.
+        now: a monotonic clock, in seconds.
+    """
+
+    def __init__(self, looks: Looks = LOOKS, now: Callable[[], float] = time.monotonic) -> None:
+        self._looks = looks
+        self._now = now
+        self._next = float("-inf")
+        self._heap: int | None = None
+
+    def as_json(self, spark: SparkSession) -> dict[str, Any]:
+        """``memory_bytes``, ``heap_bytes`` and ``cpu_seconds_total``, looked at every ten seconds."""
+        memory, cpu = self._looks.tree()
+        if self._now() >= self._next:
+            self._next = self._now() + EVERY
+            self._heap = _heap(spark)
+        return {"memory_bytes": memory, "heap_bytes": self._heap, "cpu_seconds_total": round(cpu, 2)}
+
+
+DRIVER_USE = DriverUse()
+
+
+def _heap(spark: SparkSession) -> int | None:
+    """Bytes of the heap in use, garbage included; None where the JVM does not say."""
+    try:
+        runtime = spark.sparkContext._jvm.java.lang.Runtime.getRuntime()  # type: ignore[union-attr]
+        return int(runtime.totalMemory() - runtime.freeMemory())
+    except Exception:  # a JVM that has died is reported by others
+        return None
 
 
 def _tree() -> tuple[int, float]:

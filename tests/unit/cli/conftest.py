@@ -60,6 +60,7 @@ def service(monkeypatch: pytest.MonkeyPatch) -> Service:
         "access",
         "applications",
         "catching_up",
+        "drivers",
         "events",
         "export",
         "function_sources",

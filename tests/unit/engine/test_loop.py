@@ -32,7 +32,7 @@ def passes(monkeypatch: pytest.MonkeyPatch, *ends: Exception | None) -> Passes:
         if end is not None:
             raise end
 
-    made = ReconcileLoop(env, SimpleNamespace(maintain=maintain))  # type: ignore[arg-type]
+    made = ReconcileLoop(env, SimpleNamespace(maintain=maintain, note=lambda: None))  # type: ignore[arg-type]
     monkeypatch.setattr(made, "_reconcile", lambda: None)
     made._run()
     assert not left
@@ -90,7 +90,7 @@ def heard_since(monkeypatch: pytest.MonkeyPatch, *seen: tuple[float, float, Exce
     for name in ("sweep", "release_strays"):
         monkeypatch.setattr(module, name, lambda *_: None)
     monkeypatch.setattr(module, "reconcile_all", reconcile_all)
-    made = ReconcileLoop(env, SimpleNamespace(maintain=lambda: None))  # type: ignore[arg-type]
+    made = ReconcileLoop(env, SimpleNamespace(maintain=lambda: None, note=lambda: None))  # type: ignore[arg-type]
     made._last = 0.0
     monkeypatch.setattr(made, "_machine_time", lambda: next(machine))
     made._run()

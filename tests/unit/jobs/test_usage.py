@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from leatstream_jobs.runtime import usage as module
-from leatstream_jobs.runtime.usage import EVERY, Looks, Usage
+from leatstream_jobs.runtime.usage import EVERY, DriverUse, Looks, Usage
 
 
 def test_children_count_and_looks_are_rare() -> None:
@@ -47,3 +49,26 @@ def test_queries_that_share_a_driver_look_once_for_all(monkeypatch: pytest.Monke
     told = [usage.as_json() for usage in usages]
     assert looked == [0.0, EVERY]
     assert told == [{"memory_bytes": 5, "cpu_seconds_total": EVERY}] * 50
+
+
+def test_a_driver_asks_its_jvm_for_the_heap_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, asked = [0.0], []
+    monkeypatch.setattr(module, "_tree", lambda: (5, 2.0 + clock[0]))
+
+    def total() -> int:
+        asked.append(clock[0])
+        if clock[0] > EVERY:
+            raise ConnectionError("the JVM has ended")
+        return 100
+
+    runtime = SimpleNamespace(totalMemory=total, freeMemory=lambda: 30)
+    lang = SimpleNamespace(Runtime=SimpleNamespace(getRuntime=lambda: runtime))
+    jvm = SimpleNamespace(java=SimpleNamespace(lang=lang))
+    spark: Any = SimpleNamespace(sparkContext=SimpleNamespace(_jvm=jvm))
+    use = DriverUse(Looks(lambda: clock[0]), lambda: clock[0])
+    first = use.as_json(spark)
+    assert first == {"memory_bytes": 5, "heap_bytes": 70, "cpu_seconds_total": 2.0}
+    assert use.as_json(spark) == first
+    assert asked == [0.0], "not asked again so soon"
+    clock[0] = 2 * EVERY
+    assert use.as_json(spark)["heap_bytes"] is None, "a driver without a JVM reports all the same"

@@ -5,16 +5,17 @@ from __future__ import annotations
 from typing import Annotated
 
 from anyio import to_thread
-from fastapi import Path, Request, Response
+from fastapi import Path, Query, Request, Response
 from fastapi.responses import PlainTextResponse
 
 from leatstream.errors import FAMILIES, CatalogError
 from leatstream.model.access import Privilege
 from leatstream.rest import metrics
-from leatstream.rest.answers import READING, problems
-from leatstream.rest.deps import Caller, Env
+from leatstream.rest.answers import LISTING, READING, problems
+from leatstream.rest.deps import Caller, Env, PageSize, PageToken, only
 from leatstream.rest.problem import HTTP_FAULTS
 from leatstream.rest.routers import api_router
+from leatstream.rest.schemas.drivers import DriverList, DriverRole, DriverState
 from leatstream.rest.schemas.server import (
     CapabilitiesView,
     CapabilityMatrix,
@@ -23,6 +24,7 @@ from leatstream.rest.schemas.server import (
     ReadinessView,
     ServerView,
 )
+from leatstream.services import drivers
 from leatstream.services.environment.authorization import require
 from leatstream.services.nouns import server as service
 
@@ -40,6 +42,21 @@ def get_capabilities(env: Env, caller: Caller) -> CapabilityMatrix:
     """Show what each kind of store can be used for, and what its sinks promise."""
     found = service.capability_matrix(env, caller)
     return CapabilityMatrix(items=[CapabilitiesView.model_validate(row) for row in found])
+
+
+@router.get("/v1/drivers", responses=LISTING)
+def list_drivers(
+    env: Env,
+    caller: Caller,
+    page_size: PageSize = 100,
+    page_token: PageToken = None,
+    state: Annotated[DriverState | None, Query(description="Only drivers in this state.")] = None,
+    role: Annotated[DriverRole | None, Query(description="Only drivers of this role.")] = None,
+) -> DriverList:
+    """List the drivers of all servers by id, with what they run and use."""
+    return DriverList.from_domain(
+        drivers.list_drivers(env, caller, page_size, page_token, only(None, state=state, role=role))
+    )
 
 
 @router.get("/healthz")

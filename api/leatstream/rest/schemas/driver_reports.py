@@ -26,8 +26,18 @@ class _Report(BaseModel):
     model_config = ConfigDict(extra="allow")
 
 
+class Use(_Report):
+    """What a driver uses of its machine."""
+
+    memory_bytes: _Whole | None = None
+    heap_bytes: _Whole | None = None
+    cpu_seconds_total: Annotated[float, Field(ge=0, lt=1e12)] | None = None
+
+
 class Poll(_Report):
     """A driver asks for work."""
+
+    use: Use | None = None
 
     pid: int = 0
     state: Literal["warming", "idle"] = "idle"
@@ -114,6 +124,7 @@ class Beat(_Report):
     error: JobFault | None = None
     progress: Figures | None = None
     pulse: Pulse | None = None
+    use: Use | None = None
     free: bool = False
     reached: dict[_Text, Any] | None = None
     log: list[_Text] = []

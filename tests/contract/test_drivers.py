@@ -1,0 +1,162 @@
+"""``GET /v1/drivers``: what runs where, the same on every server of a catalog."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from datetime import timedelta
+from types import SimpleNamespace
+from typing import Any
+
+import fakes
+import pytest
+from starlette.testclient import TestClient
+
+from leatstream.engine.driver_notes import DriverNotes
+from leatstream.engine.pooled_driver import PooledDriver
+from leatstream.model.objects import QueryState
+from leatstream.ports import DriverRow
+
+SQL = "CREATE STREAM {name}_out AS SELECT * FROM pageviews"
+FIGURES = {"memory_bytes": 700 << 20, "heap_bytes": 200 << 20, "cpu_seconds_total": 12.5}
+
+
+class Pool:
+    """Drivers of one server, and the notes that it writes of them."""
+
+    def __init__(self, fresh: Any) -> None:
+        self.units, self.clock = fresh.units, fresh.env.clock
+        place = {"launcher": "local", "host": "node1", "heap_limit_bytes": 512 << 20}
+        launcher: Any = SimpleNamespace(place=lambda driver, role: place)
+        self.notes = DriverNotes(fresh.units, self.clock, launcher)
+        self.drivers: list[PooledDriver] = []
+
+    def start(self, name: str, role: str = "dedicated", **more: Any) -> PooledDriver:
+        row = DriverRow(
+            id=name,
+            role=role,
+            token_hash="hash",
+            pid=4711,
+            started_at=0.0,
+            created_at=self.clock.now(),
+            server="srv_1",
+            **more,
+        )
+        with self.units() as unit:
+            unit.drivers.add(row)
+            unit.commit()
+        self.drivers.append(PooledDriver(row, "starting"))
+        return self.drivers[-1]
+
+    def serve(self, driver: PooledDriver) -> PooledDriver:
+        driver.state, driver.warmed, driver.called = "idle", time.monotonic(), time.monotonic()
+        driver.use = FIGURES
+        return driver
+
+    def note(self) -> None:
+        self.notes.write(self.drivers)
+
+
+@pytest.fixture
+def pool(fresh: Any) -> Pool:
+    return Pool(fresh)
+
+
+def run_query(fresh: Any, client: TestClient, name: str, driver: str) -> None:
+    body = {"sql": SQL.format(name=name), "database": "demo", "store": "k"}
+    assert client.put(f"/v1/queries/{name}", json=body).status_code == 201
+    with fresh.units() as unit:
+        query = unit.queries.find(name)
+        status = replace(query.status, state=QueryState.RUNNING, driver_id=driver, attempt=3)
+        unit.queries.update(replace(query, status=status))
+        unit.commit()
+
+
+def listed(client: TestClient, **params: Any) -> dict[str, Any]:
+    answer = client.get("/v1/drivers", params=params)
+    assert answer.status_code == 200, answer.text
+    return {one["id"]: one for one in answer.json()["items"]}
+
+
+def test_a_driver_is_shown_from_its_start_to_its_query(fresh: Any, pageviews: TestClient, pool: Pool) -> None:
+    driver = pool.start("drv_1")
+    assert listed(pageviews)["drv_1"]["state"] == "starting"  # before its server has noted anything
+    pool.note()
+    first = listed(pageviews)["drv_1"]
+    assert (first["launcher"], first["host"], first["pid"], first["pod"]) == ("local", "node1", 4711, None)
+    assert (first["server"], first["role"], first["heap_limit_bytes"]) == ("srv_1", "dedicated", 512 << 20)
+    assert (first["heard_at"], first["memory_bytes"], first["queries"]) == (None, None, [])
+
+    pool.serve(driver)
+    pool.note()
+    idle = listed(pageviews)["drv_1"]
+    assert idle["state"] == "idle"
+    assert idle["since"] >= first["since"]
+    assert idle["heard_at"] is not None
+    assert {name: idle[name] for name in FIGURES} == FIGURES
+
+    run_query(fresh, pageviews, "q", "drv_1")
+    driver.state, driver.row = "assigned", replace(driver.row, query_id="qry_1")
+    pool.note()
+    busy = listed(pageviews)["drv_1"]
+    assert (busy["state"], busy["selects"]) == ("running", False)
+    assert busy["queries"] == [{"name": "q", "state": "running", "restarts": 2}]
+    assert listed(pageviews, state="idle") == {}
+    assert list(listed(pageviews, role="dedicated", state="running")) == ["drv_1"]
+
+
+def test_figures_are_written_now_and_then_and_states_at_once(pool: Pool, pageviews: TestClient) -> None:
+    driver = pool.serve(pool.start("drv_1", query_id="stm_1"))
+    pool.note()
+    driver.use = {**FIGURES, "memory_bytes": 1}
+    pool.note()
+    assert listed(pageviews)["drv_1"]["memory_bytes"] == FIGURES["memory_bytes"], (
+        "a write a second is too many"
+    )
+    driver.state = "assigned"
+    pool.note()
+    now = listed(pageviews)["drv_1"]
+    assert (now["state"], now["memory_bytes"], now["selects"]) == ("running", 1, True)
+
+
+@pytest.mark.parametrize(("state", "limit"), [("idle", 60), ("running", 60), ("starting", 240)])
+def test_a_driver_that_is_not_heard_is_silent(
+    fresh: Any, pageviews: TestClient, state: str, limit: int
+) -> None:
+    now = fresh.env.clock.now()
+    made = {"pid": 0, "started_at": 0.0, "created_at": now - timedelta(hours=1), "server": "srv_gone"}
+    row = DriverRow(id="", role="shared", token_hash="hash", **made)
+    with fresh.units() as unit:
+        for name, heard in (("drv_heard", limit - 10), ("drv_unheard", limit + 1)):
+            report = {"state": state, "heard_at": (now - timedelta(seconds=heard)).isoformat()}
+            unit.drivers.add(replace(row, id=name, report=report))
+        unit.commit()
+    found = listed(pageviews)
+    assert [one["state"] for one in found.values()] == [state, "silent"]
+    assert [one["pid"] for one in found.values()] == [None, None]
+
+
+def signed_in(admin: TestClient, role: str, *grants: dict[str, Any]) -> TestClient:
+    assert admin.put(f"/v1/roles/{role}", json={"grants": list(grants)}).status_code == 201
+    assert admin.put(f"/v1/service-accounts/{role}", json={"roles": [role]}).status_code == 201
+    answer = admin.post(f"/v1/tokens/{role}", json={"account": role, "scope": "read"})
+    headers = {"Authorization": f"Bearer {answer.json()['value']}"}
+    return TestClient(admin.app, headers=headers, raise_server_exceptions=False)
+
+
+def test_pages_and_the_rights_of_the_caller(fresh: Any, pageviews: TestClient, pool: Pool) -> None:
+    admin = TestClient(pageviews.app, headers={"Authorization": f"Bearer {fakes.administrator(fresh)}"})
+    for name in ("drv_a", "drv_b", "drv_c"):
+        pool.start(name)
+    run_query(fresh, pageviews, "q", "drv_b")
+    page = pageviews.get("/v1/drivers", params={"page_size": 2}).json()
+    assert [one["id"] for one in page["items"]] == ["drv_a", "drv_b"]
+    rest = pageviews.get("/v1/drivers", params={"page_token": page["next_page_token"], "page_size": 2}).json()
+    assert ([one["id"] for one in rest["items"]], rest["next_page_token"]) == (["drv_c"], None)
+    monitor = {"privilege": "monitor", "on": "organization"}
+    assert listed(signed_in(admin, "watching", monitor))["drv_b"]["queries"] == [], (
+        "not those that it may not see"
+    )
+    seeing = signed_in(admin, "seeing", monitor, {"privilege": "monitor", "on": "query", "name": "q"})
+    assert [q["name"] for q in listed(seeing)["drv_b"]["queries"]] == ["q"]
+    assert signed_in(admin, "blind").get("/v1/drivers").status_code == 403
