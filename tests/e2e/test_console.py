@@ -155,6 +155,15 @@ def test_the_flow_shows_queries_and_why_one_has_failed(visit: Any, check: Callab
     expect(page.get_by_role("status", name="Queries by state")).to_contain_text("1failed")
     expect(page.locator(".problem")).to_contain_text("Record pageviews:2:1041 is not JSON")
     expect(page.get_by_text("Skip the record, or correct its producer")).to_be_visible()
+    expect(page.get_by_role("region", name=re.compile("^Command"))).to_contain_text(
+        f"leat query restart '{LONG}' --skip-record 'pageviews:2:1041'"
+    )
+    moves = graph.get_by_role("button", name="Records of demo.public.pageviews: 413/s")
+    moves.click()
+    expect(moves).to_have_attribute("aria-pressed", "true")
+    records = page.get_by_role("region", name="Records of demo.public.pageviews")
+    expect(records).to_contain_text(str(BIG))
+    assert page.url.endswith("?at=demo.public.pageviews")
     check()
     page.emulate_media(color_scheme="dark")
     check()
@@ -506,7 +515,7 @@ def test_accounts_are_made_and_disabled_and_tokens_rotated(
         f"LEATSTREAM_URL={served.url}"
     )
     page.get_by_role("tab", name="Drivers").click()
-    expect(page.get_by_text("Drivers that run queries")).to_be_visible()
+    expect(page.get_by_text("No driver runs")).to_be_visible()
     check()
 
 
@@ -671,4 +680,15 @@ def test_the_palette_finds_screens_objects_and_commands_by_keyboard(
     check()
     field.fill("new query")
     page.keyboard.press("Enter")
-    expect(page.get_by_role("textbox", name="SQL")).to_be_focused()
+    editor = page.get_by_role("textbox", name="SQL")
+    expect(editor).to_be_focused()
+    page.get_by_role("button", name="Catalog").click()
+    page.get_by_role("button", name="Columns of demo.public.pageviews").click()
+    page.get_by_role("button", name="userid VARCHAR").click()
+    expect(editor).to_have_text("userid")
+    page.get_by_role("button", name="Full screen").click()
+    check()
+    page.get_by_role("tab", name="Saved").click()
+    page.get_by_label("Name of the text").fill("one name")
+    page.get_by_role("button", name="Save the text").click()
+    expect(page.get_by_role("button", name="Forget the text one name")).to_be_visible()

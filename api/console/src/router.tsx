@@ -56,6 +56,7 @@ const within = { getParentRoute: () => inside } as const;
 const home = createRoute({
   ...within,
   path: "/",
+  validateSearch: texts("at"),
   component: lazyRouteComponent(() => import("./routes/Home"), "Home"),
 });
 const sql = createRoute({

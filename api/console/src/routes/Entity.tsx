@@ -22,7 +22,7 @@ const KEPT = 500;
 const COLUMNS: Column<Shown>[] = [
   { head: "Partition", width: 80, cell: ({ item }) => item.partition },
   { head: "Offset", width: 90, cell: ({ item }) => item.offset },
-  { head: "Time", width: 160, cell: ({ item }) => (item.timestamp ? localTime(item.timestamp) : "") },
+  { head: "Time", width: 178, cell: ({ item }) => (item.timestamp ? localTime(item.timestamp) : "") },
   { head: "Key", width: 160, cell: ({ item }) => <Bytes value={item.key} encoding={item.key_encoding} /> },
   { head: "Value", cell: ({ item }) => <Bytes value={item.value} encoding={item.value_encoding} /> },
 ];

@@ -2,11 +2,13 @@ import { Anchor, Button, Group, Text, TextInput } from "@mantine/core";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { api, dataOf } from "../api/client";
+import { figuresOf, rate, span } from "../api/figures";
 import { quoted } from "../api/names";
 import { PAGE_SIZE, usePages } from "../api/pages";
 import type { Schemas } from "../api/problem";
 import { STATES } from "../api/queries";
 import { usePoll } from "../events/useFeed";
+import { BEHIND } from "../lineage/graph";
 import { Choice } from "../parts/Filter";
 import { Empty, Page } from "../parts/Page";
 import { type Column, PagedRows } from "../parts/Rows";
@@ -20,19 +22,35 @@ const COLUMNS: Column<Query>[] = [
   {
     head: "Query",
     cell: (query) => (
-      <Anchor component={Link} to="/queries/$query" params={{ query: quoted(query.name) } as never} size="sm">
-        {query.name}
-      </Anchor>
+      <>
+        <Anchor component={Link} to="/queries/$query" params={{ query: quoted(query.name) } as never} size="sm">
+          {query.name}
+        </Anchor>
+        <Text size="xs" c="dimmed">
+          writes {query.sink}
+        </Text>
+      </>
     ),
   },
-  { head: "State", width: 110, cell: ({ status }) => <State state={status.state} /> },
   {
-    head: "Since",
-    width: 80,
-    cell: ({ status }) => <span title={status.since ? localTime(status.since) : ""}>{age(status.since)}</span>,
+    head: "State",
+    width: 110,
+    cell: ({ status }) => (
+      <>
+        <State state={status.state} />
+        {status.since && (
+          <Text size="xs" c="dimmed" title={localTime(status.since)}>
+            for {age(status.since)}
+          </Text>
+        )}
+      </>
+    ),
   },
-  { head: "Writes", cell: (query) => query.sink },
-  { head: "Restarts", width: 80, cell: ({ status }) => status.restarts },
+  { head: "Read/s", width: 90, cell: (query) => shown(figuresOf(query).read, rate) },
+  { head: "Written/s", width: 95, cell: (query) => shown(figuresOf(query).written, rate) },
+  { head: "Lag", width: 90, cell: (query) => <Lag query={query} /> },
+  { head: "Progress", width: 100, cell: (query) => shown(figuresOf(query).age, (seconds) => `${span(seconds)} ago`) },
+  { head: "Restarts", width: 85, cell: ({ status }) => status.restarts },
   {
     head: "Note",
     cell: ({ status }) => (
@@ -42,6 +60,17 @@ const COLUMNS: Column<Query>[] = [
     ),
   },
 ];
+
+const shown = (value: number | undefined, write: (value: number) => string): string =>
+  value === undefined ? "" : write(value);
+
+/** Records left to read; many are marked. */
+function Lag({ query }: { query: Query }): ReactNode {
+  const { lag } = figuresOf(query);
+  if (lag === undefined) return null;
+  const text = lag.toLocaleString("en-US");
+  return lag > BEHIND ? <span className="soon">{text}</span> : text;
+}
 
 /** All queries, newest state first to see. */
 export function Queries(): ReactNode {

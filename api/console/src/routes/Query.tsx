@@ -9,6 +9,7 @@ import { quoted } from "../api/names";
 import type { Schemas } from "../api/problem";
 import { usePoll } from "../events/useFeed";
 import { ExportedCode } from "../parts/AsCode";
+import { Cure, recordOf } from "../parts/Cure";
 import { LineageButton } from "../parts/LineageButton";
 import { Facts, Page, Section, Source } from "../parts/Page";
 import { Plan } from "../parts/Plan";
@@ -16,7 +17,8 @@ import { Problem } from "../parts/Problem";
 import { Waiting } from "../parts/Rows";
 import { State } from "../parts/State";
 import { age, localTime } from "../parts/time";
-import { Events, Logs, Metrics, Versions } from "./QueryTabs";
+import { Logs } from "./QueryLogs";
+import { Events, Metrics, Versions } from "./QueryTabs";
 
 type QueryView = Schemas["QueryView"];
 const POLL_MS = 3_000;
@@ -44,7 +46,7 @@ export function Query(): ReactNode {
       {change.error && <Problem error={change.error} title="The query was not changed" />}
       {found.isPending && <Waiting />}
       {found.error && <Problem error={found.error} retry={() => void found.refetch()} />}
-      {query && <Cause status={query.status} />}
+      {query && <Cause query={query} />}
       {query && (
         <Tabs
           value={tab}
@@ -100,8 +102,8 @@ function StateLine({ query }: { query: QueryView }): ReactNode {
 }
 
 /** Why the query is in its state, and what to do: nothing is more urgent on this page. */
-export function Cause({ status }: { status: Schemas["QueryStatusView"] }): ReactNode {
-  const { error, message } = status;
+function Cause({ query }: { query: QueryView }): ReactNode {
+  const { error, message } = query.status;
   if (!error && !message) return null;
   if (!error) return <Text size="sm">{message}</Text>;
   return (
@@ -127,6 +129,7 @@ export function Cause({ status }: { status: Schemas["QueryStatusView"] }): React
             ["Place", error.position && `line ${error.position.line}, column ${error.position.column}`],
           ]}
         />
+        <Cure query={query} />
       </Stack>
     </Alert>
   );
@@ -200,8 +203,7 @@ function Actions({ query, change }: ActionsProps): ReactNode {
       call: () => dataOf(api.POST("/v1/queries/{query}:restart", { params: path, body })),
     });
   const stopped = query.desired_state === "stopped";
-  const place = query.status.error?.record;
-  const record = place && `${place.entity}:${place.partition}:${place.offset}`;
+  const record = recordOf(query);
   return (
     <>
       <LineageButton root={`query:${quoted(query.name)}`} />

@@ -62,6 +62,39 @@ export function remember(sql: string, failed: boolean): void {
   }
 }
 
+const SAVED = "leatstream.sql.saved";
+export type Saved = { name: string; sql: string };
+
+/** The texts that were saved in this browser, by name. */
+export function readSaved(): Saved[] {
+  try {
+    const found: unknown = JSON.parse(localStorage.getItem(SAVED) ?? "[]");
+    return Array.isArray(found) ? (found as Saved[]) : [];
+  } catch {
+    return [];
+  }
+}
+
+/** Save a text under a name, in place of the one that has it; says why not, if so. */
+export function save(name: string, sql: string): string | undefined {
+  if (SECRETS.test(sql)) return "It may hold a secret, which no browser should keep.";
+  return write([...readSaved().filter((one) => one.name !== name), { name, sql }]);
+}
+
+/** Forget a saved text. */
+export function unsave(name: string): void {
+  write(readSaved().filter((one) => one.name !== name));
+}
+
+function write(saved: readonly Saved[]): string | undefined {
+  try {
+    localStorage.setItem(SAVED, JSON.stringify([...saved].sort((a, b) => a.name.localeCompare(b.name))));
+    return undefined;
+  } catch {
+    return "The browser's storage is full or closed.";
+  }
+}
+
 /** Forget what was run. */
 export function clearHistory(): void {
   localStorage.removeItem(HISTORY);
