@@ -33,6 +33,7 @@ const [WIDTH, HEIGHT] = [190, 60];
 const [APART, LABELLED] = [40, 118];
 // A map helps where the drawing is larger than its frame.
 const MAPPED = 40;
+const MAP = { width: 150, height: 104 };
 
 /** Boxes and arrows from left to right. */
 export default function Graph(props: { label: string; cards: readonly Card[]; arrows: readonly Arrow[] }): ReactNode {
@@ -74,7 +75,7 @@ export default function Graph(props: { label: string; cards: readonly Card[]; ar
       >
         <Background gap={22} />
         <Controls showInteractive={false} fitViewOptions={{ ...FIT, minZoom: 0.15, padding: MARGIN }} />
-        {nodes.length > MAPPED && <MiniMap pannable nodeColor={toneOf} ariaLabel="Map of the graph" />}
+        {nodes.length > MAPPED && <MiniMap pannable nodeColor={toneOf} ariaLabel="Map of the graph" style={MAP} />}
       </ReactFlow>
     </section>
   );

@@ -2,6 +2,7 @@ import {
   ActionIcon,
   Anchor,
   AppShell,
+  Box,
   Burger,
   Button,
   Group,
@@ -11,6 +12,7 @@ import {
   Tooltip,
   useComputedColorScheme,
   useMantineColorScheme,
+  VisuallyHidden,
 } from "@mantine/core";
 import { useDisclosure, useHotkeys } from "@mantine/hooks";
 import { IconLogout, IconMoon, IconSearch, IconSun } from "@tabler/icons-react";
@@ -132,13 +134,15 @@ function Search(): ReactNode {
           </Kbd>
         }
         className="search"
-        aria-label={`Search ${MOD} K`}
         aria-keyshortcuts="Control+K Meta+K"
         onClick={() => show(open)}
       >
         <Text span size="sm" visibleFrom="sm">
           Search
         </Text>
+        <Box hiddenFrom="sm">
+          <VisuallyHidden>Search</VisuallyHidden>
+        </Box>
       </Button>
       {wanted && (
         <Suspense fallback={null}>

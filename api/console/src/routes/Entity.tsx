@@ -27,6 +27,18 @@ const COLUMNS: Column<Shown>[] = [
   { head: "Value", cell: ({ item }) => <Bytes value={item.value} encoding={item.value_encoding} /> },
 ];
 
+const HEADERS: Column<Shown> = {
+  head: "Headers",
+  width: 200,
+  cell: ({ item }) =>
+    item.headers?.map(({ name, value, value_encoding }, place) => (
+      <div key={`${place} ${name}`}>
+        <Text span size="xs" c="dimmed">{`${name}: `}</Text>
+        <Bytes value={value} encoding={value_encoding ?? null} />
+      </div>
+    )),
+};
+
 /** One topic, stream or table: what the store reports of it, and its records as they come. */
 export function Entity(): ReactNode {
   const { store, entity: name } = useParams({ from: "/inside/stores/$store/entities/$entity" });
@@ -70,12 +82,13 @@ function Records({ store, entity }: { store: string; entity: string }): ReactNod
   const fits = ({ item }: Shown): boolean =>
     wanted === "" || `${asText(item.key)} ${asText(item.value)}`.toLowerCase().includes(wanted);
   const items = stream.items.filter(fits).reverse();
+  const columns = items.some(({ item }) => item.headers?.length) ? [...COLUMNS, HEADERS] : COLUMNS;
   return (
     <Section title="Records">
       <Controls stream={stream} paused={paused} pause={setPaused} from={from} q={q} />
       {stream.error && <Problem error={stream.error} retry={() => start(`${path}?from=${from}`)} />}
       {items.length > 0 ? (
-        <Rows label="Records" columns={COLUMNS} items={items} keyOf={({ number }) => String(number)} />
+        <Rows label="Records" columns={columns} items={items} keyOf={({ number }) => String(number)} />
       ) : (
         <Empty title={stream.items.length > 0 ? "No kept record fits the filter" : "No record yet"}>
           <Text size="sm">

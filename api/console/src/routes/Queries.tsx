@@ -21,13 +21,14 @@ const POLL_MS = 5_000;
 const COLUMNS: Column<Query>[] = [
   {
     head: "Query",
+    width: 230,
     cell: (query) => (
       <>
         <Anchor component={Link} to="/queries/$query" params={{ query: quoted(query.name) } as never} size="sm">
           {query.name}
         </Anchor>
-        <Text size="xs" c="dimmed">
-          writes {query.sink}
+        <Text size="xs" c="dimmed" visibleFrom="sm">
+          {`→ ${query.sink}`}
         </Text>
       </>
     ),

@@ -1,8 +1,9 @@
 import { Alert, Anchor, Button, Group, Menu, Stack, Tabs, Text } from "@mantine/core";
+import { useDisclosure } from "@mantine/hooks";
 import { IconAlertTriangle } from "@tabler/icons-react";
 import { type UseMutationResult, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link, useNavigate, useParams, useSearch } from "@tanstack/react-router";
-import type { ReactNode } from "react";
+import { lazy, type ReactNode, Suspense } from "react";
 import { api, dataOf } from "../api/client";
 import { curl, pathOf } from "../api/code";
 import { quoted } from "../api/names";
@@ -18,8 +19,10 @@ import { Waiting } from "../parts/Rows";
 import { State } from "../parts/State";
 import { age, localTime } from "../parts/time";
 import { Logs } from "./QueryLogs";
+import { More } from "./QueryMore";
 import { Events, Metrics, Versions } from "./QueryTabs";
 
+const EditQuery = lazy(() => import("./EditQuery"));
 type QueryView = Schemas["QueryView"];
 const POLL_MS = 3_000;
 const TABS = ["Statement", "Plan", "Events", "Metrics", "Logs", "Versions", "Code"] as const;
@@ -136,9 +139,21 @@ function Cause({ query }: { query: QueryView }): ReactNode {
 }
 
 function Statement({ query }: { query: QueryView }): ReactNode {
+  const [edits, { open, close }] = useDisclosure(false);
   return (
     <Stack gap="md">
-      <Source text={query.sql} label="SQL" />
+      {edits ? (
+        <Suspense fallback={<Waiting />}>
+          <EditQuery query={query} close={close} />
+        </Suspense>
+      ) : (
+        <>
+          <Source text={query.sql} label="SQL" />
+          <Button size="xs" variant="default" className="start" onClick={open}>
+            Change the statement
+          </Button>
+        </>
+      )}
       <Facts
         facts={[
           ["Reads", <Relations key="reads" names={query.sources} />],
@@ -241,6 +256,7 @@ function Actions({ query, change }: ActionsProps): ReactNode {
           </Menu.Item>
         </Menu.Dropdown>
       </Menu>
+      <More query={query} />
     </>
   );
 }
