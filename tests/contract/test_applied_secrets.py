@@ -119,7 +119,12 @@ def test_a_value_of_the_catalog_is_not_tried_again(vault: Vault, fresh: Any, cli
 def test_one_command_restarts_what_uses_it(vault: Vault, fresh: Any, client: TestClient, secret: str) -> None:
     run(fresh, client, secret)
     beat(fresh, "running")
+    planned = client.post("/v1/secrets/pw:apply?dry_run=true")
+    assert query(fresh).status.observed_generation == 1, "a dry run changes nothing"
+    with fresh.env.open_unit(write=False) as unit:
+        assert unit.stores.find("k").secret_changes == 0
     answer = client.post("/v1/secrets/pw:apply")
+    assert (planned.status_code, planned.json()) == (200, answer.json())
     assert (answer.status_code, answer.json()) == (202, {"stores": ["k"], "queries": ["q"], "left": 0})
     assert query(fresh).status.observed_generation == 0, "the job is taken down and started again"
     assert client.post("/v1/secrets/nope:apply").status_code == 404

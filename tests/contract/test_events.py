@@ -18,6 +18,7 @@ from starlette.testclient import TestClient
 from leatstream.errors import CatalogAway
 from leatstream.model.changes import BEGINNING
 from leatstream.model.objects import Database
+from leatstream.model.registered import Savepoint, SavepointState
 from leatstream.rest import app as rest_app
 from leatstream.rest import event_stream
 from leatstream.services.environment import Principal, new_meta
@@ -141,7 +142,7 @@ def test_a_reader_sees_changes_of_what_it_sees(admin: TestClient) -> None:
     put(admin, "users/somebody", {"roles": []})
     some = token_of(admin, "some", on("select", "relation", "d.public.mine"))
     feed = Feed(admin, some)
-    assert changes(admin, some) == ["d", "d.public", "d.public.mine", "some", "some_account"]
+    assert changes(admin, some) == ["d", "d.public", "d.public.mine", "some", "some_account", "some_token"]
     for path in ("databases/d", "databases/hidden", "stores/k"):
         put(admin, path, {"comment": "x"} | ({"kafka": KAFKA} if "k" in path[-1] else {}))
     assert feed.read() == [("changed", "d")]
@@ -273,3 +274,69 @@ def test_a_stream_does_not_hold_up_the_end_of_the_server(admin: TestClient, fres
     fresh.env.changed.end()
     items = admin.get("/v1/events", headers=NDJSON).text.splitlines()
     assert json.loads(items[-1]) == {"end": {}}
+
+
+def test_tokens_are_shown_to_their_account_and_to_those_who_manage_members(
+    fresh: Any, admin: TestClient
+) -> None:
+    theirs, others = (token_of(admin, name) for name in ("theirs", "others"))
+    manager = token_of(admin, "manager", {"privilege": "manage_members", "on": "organization"})
+    readers = [Feed(admin, one, kind="api_token") for one in (theirs, others, manager)]
+    body = {"account": "theirs_account", "scope": "read"}
+    assert admin.post("/v1/tokens/ci", json=body).status_code == 201
+    assert admin.post("/v1/tokens/ci:rotate", json={"grace_minutes": 60}).status_code < 300
+    assert readers[2].read() == [("created", "ci"), ("changed", "ci")]
+    assert admin.delete("/v1/tokens/ci").status_code == 204
+    assert [reader.read() for reader in readers] == [
+        [("created", "ci"), ("changed", "ci"), ("deleted", "ci")],
+        [],
+        [("deleted", "ci")],
+    ]
+
+
+def test_uses_of_a_token_are_no_changes(fresh: Any, admin: TestClient) -> None:
+    reader = Feed(admin)
+    with fresh.units() as unit:
+        row = unit.tokens.list()[0]
+        unit.tokens.note_use(row.id, datetime.now(UTC))
+        unit.tokens.delete(row.id)
+        unit.tokens.add(row)  # what each start of a server does with the administrator's
+        unit.commit()
+    assert reader.read() == []
+
+
+def test_savepoints_are_shown_to_those_who_may_operate_the_query(fresh: Any, admin: TestClient) -> None:
+    put(admin, "databases/demo")
+    put(admin, "stores/k", {"kafka": KAFKA})
+    put(admin, "stores/k/entities/t", {"kafka": {"partitions": 1, "replicas": 1}})
+    put(admin, "relations/demo.public.r", RELATION)
+    put(admin, "queries/q", {"sql": "CREATE STREAM o AS SELECT * FROM r", "database": "demo", "store": "k"})
+    operator = Feed(admin, token_of(admin, "operator", on("operate", "query", "q")), kind="savepoint")
+    watcher = Feed(admin, token_of(admin, "watcher", on("monitor", "query", "q")), kind="savepoint")
+    owner = Feed(admin, kind="savepoint")
+    with fresh.units() as unit:
+        query = unit.queries.find("q")
+        savepoint = Savepoint(
+            meta=new_meta("svp", Principal("admin", "sysadmin"), datetime.now(UTC)),
+            name="sp",
+            query="q",
+            query_id=query.meta.id,
+            query_generation=1,
+            sql=query.sql,
+            job={},
+            checkpoint_generation=1,
+        )
+        unit.savepoints.add(savepoint)
+        unit.commit()
+    with fresh.units() as unit:
+        unit.savepoints.update(replace(savepoint, batch=1))  # no change that the feed shows
+        unit.commit()
+    with fresh.units() as unit:
+        unit.savepoints.update(replace(savepoint, state=SavepointState.READY))
+        unit.commit()
+    assert operator.read() == owner.read() == [("created", "sp"), ("state", "sp")]
+    with fresh.units() as unit:
+        unit.savepoints.delete(savepoint.meta.id)
+        unit.commit()
+    assert owner.read() == [("deleted", "sp")]
+    assert (operator.read(), watcher.read()) == ([], [])

@@ -41,6 +41,12 @@ BODIES: dict[str, Any] = {
     "queries/first": _query("demo.public.one"),
     "queries/second": _query("demo.shop.two"),
     "queries/third": _query("d00.public.three", "stopped"),
+    "applications/shop": {
+        "sql": "BEGIN APPLICATION shop CREATE STREAM four AS SELECT userid FROM demo.public.pageviews; "
+        "END APPLICATION",
+        "database": "demo",
+        "store": "k",
+    },
     "secrets/key": {"value": "x"},
     "roles/analyst": {},
 }
@@ -76,9 +82,12 @@ def client() -> Iterator[TestClient]:
         ("relations?store=other&database=demo&schema=shop", ["pageviews"]),
         ("queries?q=ir", ["first", "third"]),
         ("queries?state=stopped", ["third"]),
-        ("queries?database=demo", ["first", "second"]),
+        ("queries?database=demo", ["first", "four", "second"]),
         ("queries?database=demo&schema=shop&store=k&kind=create_stream_as", ["second"]),
         ("queries?store=other", []),
+        ("queries?application=shop", ["four"]),
+        ("queries?application=shop&database=d00", []),
+        ("queries?application=nothing", []),
         ("secrets?q=e", ["key"]),
         ("roles?q=analyst", ["analyst"]),
         ("users?q=bo", ["bob"]),

@@ -98,6 +98,26 @@ class TestReading:
         assert "graphql" in found["server"]["features"]
         assert found["me"] == {"role": "sysadmin", "scope": "admin"}
 
+    def test_what_many_objects_share_is_read_once(
+        self, shop: TestClient, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        for number in range(3):
+            body = {"sql": QUERY.replace("of_b", f"of_{number}"), "database": "demo", "store": "k"}
+            assert shop.put(f"/v1/queries/q{number}", json=body).status_code == 201
+        asked, read = [], graphql_request.relations.get_relation
+        monkeypatch.setattr(
+            graphql_request.relations,
+            "get_relation",
+            lambda *given: asked.append(given[-1].name) or read(*given),
+        )
+        found = data(
+            shop,
+            "{ queries { items { sourceRelations { fqn queries { name sourceRelations { fqn } } } "
+            "sinkRelation { fqn } } } }",
+        )["queries"]["items"]
+        assert [len(one["sourceRelations"][0]["queries"]) for one in found] == [4] * 4
+        assert Counter(asked) == {"pageviews": 1, **{f"views_of_{n}": 1 for n in ("b", 0, 1, 2)}}
+
     def test_pages_and_filters(self, shop: TestClient) -> None:
         page = "query($t: String) { relations(pageSize: 1, pageToken: $t) { items { name } nextPageToken } }"
         first = data(shop, page)["relations"]

@@ -10,9 +10,10 @@ from leatstream.cli.output import Output, write_items
 from leatstream.cli.session import OutputOption, WideOption, open_client
 
 app = typer.Typer(no_args_is_help=True, help="List drivers, the Spark processes that run queries.")
+# The id is long, and says less to people than where the process runs.
 _COLUMNS = (
-    *("id", "state", "role", "queries=runs", "memory", "heap", "since", "heard_at"),
-    *("cpu_s=cpu_seconds_total", "launcher", "place", "pid", "server", "created_at"),
+    *("role", "state", "queries=runs", "memory", "heap", "since", "heard_at", "place", "pid", "id"),
+    *("cpu_s=cpu_seconds_total", "launcher", "server", "created_at"),
 )
 _MIB = 1 << 20
 
@@ -40,11 +41,11 @@ def list_drivers(
 def _shown(driver: dict[str, Any]) -> dict[str, Any]:
     """With its queries by name, and memory as people read it."""
     runs = [query["name"] for query in driver["queries"]] + ["(SELECT)"] * driver["selects"]
-    heap, limit = _mib(driver["heap_bytes"]), _mib(driver["heap_limit_bytes"])
+    heap, limit = (_mib(driver[name]) or "?" for name in ("heap_bytes", "heap_limit_bytes"))
     return driver | {
         "runs": runs,
         "memory": _mib(driver["memory_bytes"]),
-        "heap": f"{heap or '?'}/{limit or '?'}",
+        "heap": f"{heap.removesuffix('M')}/{limit}",
         "place": driver["pod"] or driver["host"],
     }
 

@@ -98,7 +98,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "secret create kafka_password < password.txt",
         "secret create kafka_password --reference secret://vault/kv/leat/kafka#password",
     ),
-    "secret apply": ("secret apply kafka_password",),
+    "secret apply": ("secret apply kafka_password --dry-run", "secret apply kafka_password"),
     "relation sample": (
         "relation sample demo.shop.pageviews",
         "relation sample demo.shop.pageviews --from earliest --limit 5 -o ndjson",

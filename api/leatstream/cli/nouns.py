@@ -257,7 +257,7 @@ NOUNS = (
         flat("queries"),
         ("name", "kind", "status.state", "sources", "sink", "status.job.mode", "status.message"),
         _top("queries"),
-        filters=("state", "kind", "database", "schema", "store"),
+        filters=("state", "kind", "database", "schema", "store", "application"),
     ),
 )
 

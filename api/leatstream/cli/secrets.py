@@ -37,9 +37,17 @@ def create(
 
 
 @app.command("apply")
-def apply_now(context: typer.Context, name: Name, output: OutputOption = Output.TABLE) -> None:
+def apply_now(
+    context: typer.Context,
+    name: Name,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Change nothing; only show what would start again.")
+    ] = False,
+    output: OutputOption = Output.TABLE,
+) -> None:
     """Bring a rotated value to what uses it: stores connect again, running queries start again."""
-    write_object(open_client(context).call("POST", f"{_NOUN.path(name)}:apply"), output)
+    params = {"dry_run": "true"} if dry_run else None
+    write_object(open_client(context).call("POST", f"{_NOUN.path(name)}:apply", params=params), output)
 
 
 def _value() -> str:

@@ -11,6 +11,7 @@ from leatstream.model.access import AccountKind
 
 ROLE = "role"
 ACCOUNTS = tuple(kind.value for kind in AccountKind)
+API_TOKEN, SAVEPOINT = "api_token", "savepoint"
 BEGINNING = "evt_" + "0" * 28  # sorts before the id of every change
 ChangeKind = Literal[
     "database",
@@ -27,6 +28,8 @@ ChangeKind = Literal[
     "role",
     "user",
     "service_account",
+    "api_token",
+    "savepoint",
 ]
 CHANGE_KINDS: tuple[str, ...] = get_args(ChangeKind)
 
@@ -49,8 +52,8 @@ class Change:
         kind: one of ``CHANGE_KINDS``.
         key: of the object in the catalog: its exact name.
         object_id: differs from that of others that have or had its name.
-        owner: the role that owned it after the change; of a deleted one, before.
-        generation: after the change; of a deleted one, the last.
+        owner: the role that owned it after the change; of a deleted one, before. Of a token, its account.
+        generation: after the change; of a deleted one, the last. Tokens have none: 1.
         state: after the change, of what has one.
         message: why it is in this state, or what is wrong.
         error: code of the failure.

@@ -12,8 +12,9 @@ from typing import Any
 import sqlalchemy as sa
 
 from leatstream.model.access import KINDS, Account
-from leatstream.model.changes import BEGINNING, ROLE, Change, ChangeType
+from leatstream.model.changes import API_TOKEN, BEGINNING, ROLE, SAVEPOINT, Change, ChangeType
 from leatstream.model.objects import Query, QueryEvent, Store
+from leatstream.model.registered import Savepoint
 from leatstream.storage import tables
 from leatstream.storage.codec import NOUNS, Noun
 
@@ -22,6 +23,7 @@ from leatstream.storage.codec import NOUNS, Noun
 _TIME = slice(4, 16)
 _now = time.time
 _LONGEST = 500  # characters of a message
+_IDENTIFYING = 16  # characters of the hash of a token's oldest value, which nobody can use
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,7 @@ class NotedChanges:
     def __init__(self) -> None:
         self._noted: dict[str, _Noted] = {}
         self._events: dict[str, list[QueryEvent]] = {}
+        self._tokens: dict[str, Mapping[str, str]] = {}
 
     def note(self, object_id: str, before: Seen | None, after: Seen | None) -> None:
         """Note a write.
@@ -65,6 +68,16 @@ class NotedChanges:
         """Note a change of the state of a query."""
         self._events.setdefault(query_id, []).append(event)
 
+    def note_token(self, connection: sa.Connection, name: str) -> None:
+        """Note that the values of a token are about to change.
+
+        Args:
+            connection: of the unit.
+            name: of the token.
+        """
+        if name not in self._tokens:
+            self._tokens[name] = _values(connection, name)
+
     def write(self, connection: sa.Connection) -> None:
         """Add the rows. Write units exclude each other until they have ended, so ids grow as commits do."""
         queries = [one for one in self._events if one not in self._noted]
@@ -72,8 +85,11 @@ class NotedChanges:
         rows = [row for one, noted in self._noted.items() for row in self._rows(one, noted)]
         for one, seen in found.items():
             rows += [_row(one, ChangeType.STATE, _at(seen, event)) for event in self._events[one]]
+        for name, before in self._tokens.items():
+            rows += _token_rows(name, before, _values(connection, name))
         self._noted.clear()
         self._events.clear()
+        self._tokens.clear()
         if rows:
             last, now = SqlChangeRows(connection).newest(), _now()
             for row in rows:
@@ -95,7 +111,7 @@ class NotedChanges:
         if (before.generation, before.owner, before.key) != (after.generation, after.owner, after.key):
             rows.append(_row(object_id, ChangeType.CHANGED, after))
         rows += [_row(object_id, ChangeType.STATE, _at(after, event)) for event in events]
-        if not events and before.kind == "store" and before.state != after.state:
+        if not events and before.kind in ("store", SAVEPOINT) and before.state != after.state:
             rows.append(_row(object_id, ChangeType.STATE, after))
         return rows
 
@@ -108,6 +124,8 @@ def seen(noun: Noun[Any], item: Any) -> Seen:
         return Seen(*known, item.status.state.value)
     if isinstance(item, Store):
         return Seen(*known, item.state.value, item.message, item.error_code)
+    if isinstance(item, Savepoint):
+        return Seen(*known, item.state.value, item.message)
     return Seen(*known)
 
 
@@ -124,6 +142,22 @@ def _at(known: Seen, event: QueryEvent) -> Seen:
 def _row(object_id: str, what: ChangeType, of: Seen) -> dict[str, Any]:
     message = of.message[:_LONGEST] if of.message else None
     return {**asdict(of), "message": message, "type": what.value, "object_id": object_id}
+
+
+def _values(connection: sa.Connection, name: str) -> dict[str, str]:
+    """Hashes of a token's values, each with the account of the token, the oldest first."""
+    c = tables.tokens.c
+    asked = sa.select(c.hash, c.principal).where(c.name == name).order_by(c.created_at, c.id)
+    return {row.hash: row.principal for row in connection.execute(asked)}
+
+
+def _token_rows(name: str, before: Mapping[str, str], after: Mapping[str, str]) -> list[dict[str, Any]]:
+    """What has become of a token; a use, or a value that expires, is no change."""
+    if not after.keys() - before.keys() and (after or not before):
+        return []
+    what = ChangeType.CREATED if not before else ChangeType.CHANGED if after else ChangeType.DELETED
+    first, account = next(iter((before or after).items()))
+    return [_row(f"tok_{first[:_IDENTIFYING]}", what, Seen(API_TOKEN, name, account, 1))]
 
 
 def _queries(connection: sa.Connection, ids: Sequence[str]) -> dict[str, Seen]:

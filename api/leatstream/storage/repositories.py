@@ -123,7 +123,7 @@ class SqlRepository(Generic[T]):
         if self._noted is not None:
             # What heartbeats write is no change of the feed, and costs no second statement.
             same = statement.where(*(c[name] == row[name] for name in ("generation", "owner", "key")))
-            if not isinstance(item, Store) and self._connection.execute(same).rowcount:
+            if not isinstance(item, Store | Savepoint) and self._connection.execute(same).rowcount:
                 return
             old = self.find_by_id(row["id"])
         if self._connection.execute(statement).rowcount == 0:
@@ -222,11 +222,13 @@ class SqlSecretRows:
 class SqlTokenRows:
     """API tokens by hash (``ports.TokenRows``)."""
 
-    def __init__(self, connection: sa.Connection) -> None:
+    def __init__(self, connection: sa.Connection, noted: NotedChanges) -> None:
         self._connection = connection
+        self._noted = noted
 
     def add(self, row: TokenRow) -> None:
         """Remember a token's value; one with the same id is replaced."""
+        self._noted.note_token(self._connection, row.name)
         self.delete(row.id)
         self._connection.execute(sa.insert(tables.tokens), asdict(row))
 
@@ -252,11 +254,17 @@ class SqlTokenRows:
 
     def delete(self, token_id: str) -> None:
         """Revoke a value."""
+        self._note(tables.tokens.c.id == token_id)
         self._connection.execute(sa.delete(tables.tokens).where(tables.tokens.c.id == token_id))
 
     def delete_of(self, principal: str) -> None:
         """Revoke every token of a principal."""
+        self._note(tables.tokens.c.principal == principal)
         self._connection.execute(sa.delete(tables.tokens).where(tables.tokens.c.principal == principal))
+
+    def _note(self, which: sa.ColumnElement[bool]) -> None:
+        for name in self._connection.execute(sa.select(tables.tokens.c.name).where(which)).scalars().all():
+            self._noted.note_token(self._connection, name)
 
 
 class SqlDriverRows:

@@ -46,8 +46,8 @@ class SqlUnitOfWork:
 
     def __init__(self, connection: sa.Connection) -> None:
         self._connection = connection
-        self._tokens = SqlTokenRows(connection)
         self._noted = noted = NotedChanges()
+        self._tokens = SqlTokenRows(connection, noted)
         self.databases: Repository[Database] = SqlRepository(connection, codec.DATABASES, noted)
         self.schemas: Repository[Schema] = SqlRepository(connection, codec.SCHEMAS, noted)
         self.stores: Repository[Store] = SqlRepository(connection, codec.STORES, noted)
@@ -67,7 +67,7 @@ class SqlUnitOfWork:
         )
         self.session_defaults: Repository[SessionDefaults] = SqlRepository(connection, codec.SESSION_DEFAULTS)
         self.applications: Repository[Application] = SqlRepository(connection, codec.APPLICATIONS, noted)
-        self.savepoints: Repository[Savepoint] = SqlRepository(connection, codec.SAVEPOINTS)
+        self.savepoints: Repository[Savepoint] = SqlRepository(connection, codec.SAVEPOINTS, noted)
         self.entity_drops: Repository[EntityDrop] = SqlRepository(connection, codec.ENTITY_DROPS)
         self.roles: Repository[Role] = SqlRepository(connection, codec.ROLES, noted)
         self.accounts: Repository[Account] = SqlRepository(connection, codec.ACCOUNTS, noted)

@@ -45,7 +45,7 @@ def test_a_list_names_queries_and_memory(service: Service, leat: Leat) -> None:
     head, first, second = (line.split(",") for line in done.out.replace('"a, b"', "a+b").splitlines())
     rows = [dict(zip(head, row, strict=True)) for row in (first, second)]
     assert [(row["queries"], row["memory"], row["heap"]) for row in rows] == [
-        ("a+b", "700M", "200M/512M"),
+        ("a+b", "700M", "200/512M"),
         ("(SELECT)", "", "?/512M"),
     ]
     assert [row["place"] for row in rows] == ["leat-drv-1"] * 2

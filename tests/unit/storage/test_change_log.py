@@ -63,7 +63,7 @@ def told(changes: list[Change]) -> list[tuple[str, str, str]]:
 
 
 def test_kinds_are_those_that_can_be_granted_on_and_those_of_access() -> None:
-    assert (*KINDS, "role", *AccountKind) == CHANGE_KINDS
+    assert (*KINDS, "role", *AccountKind, "api_token", "savepoint") == CHANGE_KINDS
 
 
 def test_each_unit_adds_what_it_has_changed_in_all(units: SqlUnits) -> None:

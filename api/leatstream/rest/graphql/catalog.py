@@ -7,9 +7,7 @@ from datetime import datetime
 import strawberry
 
 from leatstream.connectors import entities as store_entities
-from leatstream.errors import CatalogError
 from leatstream.model import objects
-from leatstream.model.names import Fqn
 from leatstream.model.objects import DesiredState, QueryKind, QueryState, RelationKind, StoreState
 from leatstream.rest.deps import only
 from leatstream.rest.graphql.plans import Plan, plan_of
@@ -110,9 +108,7 @@ class Relation(CatalogObject):
     @strawberry.field(description="Queries that read or write it.")
     def queries(self, info: Info) -> list[Query]:
         """Queries that read or write it."""
-        found = [q for q in info.context.all_queries() if self.fqn in (*q.sources, q.sink)]
-        info.context.spend(len(found))
-        return [query_of(query) for query in found]
+        return [query_of(query) for query in info.context.touching(self.fqn)]
 
 
 @strawberry.type(description="An event of a query's job.")
@@ -329,9 +325,5 @@ def entity_of(item: store_entities.Entity, store: str) -> Entity:
 
 def find_relation(info: Info, fqn: str) -> Relation | None:
     """The relation, or None if there is none that the caller may see."""
-    try:
-        return relation_of(info.context.call(relations.get_relation, Fqn.parse(fqn)))
-    except CatalogError as error:
-        if error.code != "not-found":
-            raise
-        return None
+    found = info.context.relation(fqn)
+    return relation_of(found) if found is not None else None

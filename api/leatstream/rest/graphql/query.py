@@ -215,6 +215,7 @@ class QueryRoot:
         state: QueryState | None = None,
         database: str | None = None,
         search: str | None = None,
+        application: str | None = None,
         page_size: int = 100,
         page_token: str | None = None,
     ) -> Page[Query]:
@@ -225,12 +226,13 @@ class QueryRoot:
             state: that they are in; null = any.
             database: of the relation written; null = any.
             search: a part of the name, in any case; null = any.
+            application: that they belong to; null = any.
             page_size: the most items of a page.
             page_token: of the page wanted; null = the first.
         """
-        place = None if database is None else named(database)
+        place, owner = (None if name is None else named(name) for name in (database, application))
 
-        wanted = only(search, state=state, database=place)
+        wanted = only(search, state=state, database=place, application=owner)
         page = info.context.page(queries.list_queries, size=page_size, token=page_token, only=wanted)
         return page_of(map(query_of, page.items), page.next_page_token)
 

@@ -10,12 +10,14 @@ from typing import Any, TypeAlias, TypeVar
 import strawberry
 from starlette.types import Scope
 
-from leatstream.errors import RequestError, sentence
-from leatstream.model.objects import Query
+from leatstream.errors import CatalogError, RequestError, sentence
+from leatstream.model.names import Fqn
+from leatstream.model.objects import Query, Relation
 from leatstream.rest.deps import read_name
 from leatstream.services.environment import Environment, Page, Principal
 from leatstream.services.environment.pages import ANY, Only, every
 from leatstream.services.queries import catalog as queries
+from leatstream.services.relations import relations
 
 T = TypeVar("T")
 MOST_NODES = 10_000
@@ -46,6 +48,8 @@ class Request:
     refusals: list[tuple[str, str]] = field(default_factory=list)
     connection_params: dict[str, Any] | None = None
     _queries: Sequence[Query] | None = None
+    _touching: dict[str, list[Query]] | None = None
+    _relations: dict[str, Relation | None] = field(default_factory=dict)
 
     @property
     def principal(self) -> Principal:
@@ -126,6 +130,29 @@ class Request:
             self._queries = every(self.seen, self.principal, queries.list_queries)
             self.spend(len(self._queries))
         return self._queries
+
+    def touching(self, fqn: str) -> Sequence[Query]:
+        """The queries that read or write a relation, looked up once for all relations of a request."""
+        if self._touching is None:
+            self._touching = {}
+            for query in self.all_queries():
+                for name in {*query.sources, query.sink}:
+                    self._touching.setdefault(name, []).append(query)
+        found = self._touching.get(fqn, [])
+        self.spend(len(found))
+        return found
+
+    def relation(self, fqn: str) -> Relation | None:
+        """A relation, read once for each request; None if there is none that the caller sees."""
+        if fqn not in self._relations:
+            try:
+                self._relations[fqn] = self.call(relations.get_relation, Fqn.parse(fqn))
+            except CatalogError as error:
+                if error.code != "not-found":
+                    raise
+                self._relations[fqn] = None
+        self.spend(1)
+        return self._relations[fqn]
 
     def spend(self, count: int) -> None:
         """Count what is read.

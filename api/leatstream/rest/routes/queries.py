@@ -94,6 +94,7 @@ def list_queries(
     database: NameQuery = None,
     schema: NameQuery = None,
     store: NameQuery = None,
+    application: NameQuery = None,
 ) -> QueryList:
     """List queries by name."""
     return page_view(
@@ -102,7 +103,15 @@ def list_queries(
             caller,
             page_size,
             page_token,
-            only(q, state=state, kind=kind, database=database, schema=schema, store=store),
+            only(
+                q,
+                state=state,
+                kind=kind,
+                database=database,
+                schema=schema,
+                store=store,
+                application=application,
+            ),
         ),
         _spelled,
     )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from fastapi import Response
+from typing import Annotated
+
+from fastapi import Query, Response
 
 from leatstream.model.names import quote
 from leatstream.rest import etag
@@ -38,11 +40,22 @@ def list_secrets(
     return SecretList.from_domain(page, env.outside.look)
 
 
-@router.post("/secrets/{secret}:apply", status_code=202, responses=problems(404, 409, 502))
+@router.post(
+    "/secrets/{secret}:apply",
+    status_code=202,
+    responses={200: {"model": AppliedSecret, "description": "Dry run."}, **problems(404, 409, 502)},
+)
 @slow
-def apply_secret(env: Env, caller: Caller, secret: NamePath) -> AppliedSecret:
+def apply_secret(
+    env: Env,
+    caller: Caller,
+    secret: NamePath,
+    response: Response,
+    dry_run: Annotated[bool, Query(description="Change nothing; only say what would start again.")] = False,
+) -> AppliedSecret:
     """Restart what uses a rotated secret: its stores connect again, and running queries start again."""
-    found = applying.apply_secret(env, caller, secret)
+    found = applying.apply_secret(env, caller, secret, dry_run=dry_run)
+    response.status_code = 200 if dry_run else 202
     return AppliedSecret(stores=list(found.stores), queries=list(found.queries), left=found.left)
 
 

@@ -12,7 +12,7 @@ from leatstream.services.nouns.changes import shown_name
 
 
 class ChangeView(View):
-    """A change of an object, or of the state of a query or store."""
+    """A change of an object, or of the state of a query, store or savepoint."""
 
     id: str = Field(
         description="Position of the change, for `after`; opaque.",
@@ -22,8 +22,10 @@ class ChangeView(View):
     at: datetime = Field(description="When it happened.")
     kind: ChangeKind = Field(description="Kind of the object.")
     name: str = Field(description="Full name of the object as SQL writes it.", examples=["demo.public.users"])
-    generation: int = Field(description="Of the object after the change; of a deleted one, the last.")
-    state: str | None = Field(None, description="State of a query or store after the change.")
+    generation: int = Field(
+        description="Of the object after the change; of a deleted one, the last; of a token 1."
+    )
+    state: str | None = Field(None, description="State of a query, store or savepoint after the change.")
     message: str | None = Field(None, description="Why it is in this state, or what is wrong.")
     error: str | None = Field(None, description="Code of the failure, such as `source-gone`.")
 

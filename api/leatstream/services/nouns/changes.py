@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 from leatstream.model.access import ORGANIZATION, Privilege
-from leatstream.model.changes import ACCOUNTS, BEGINNING, ROLE, Change
+from leatstream.model.changes import ACCOUNTS, API_TOKEN, BEGINNING, ROLE, SAVEPOINT, Change
 from leatstream.model.names import quote
 from leatstream.ports import UnitOfWork
 from leatstream.services.environment import Environment, Principal
@@ -24,7 +24,8 @@ _OTHER_RIGHTS = "The rights of the role have changed: it may see other objects n
 
 def shown_name(change: Change) -> str:
     """The full name of the object as SQL writes it."""
-    return quote(change.key) if change.kind in (ROLE, *ACCOUNTS) else name_of(change.kind, change.key)
+    plain = change.kind in (ROLE, *ACCOUNTS, API_TOKEN, SAVEPOINT)
+    return quote(change.key) if plain else name_of(change.kind, change.key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +169,15 @@ def _shown(
 ) -> list[Change]:
     fitting = [change for change in changes if wanted.fits(change)]
     present = unit.changes.present(fitting) if fitting else {}
-    return [change for change in fitting if _sees(who, change, since, present)]
+    return [
+        change for change in fitting if _sees(who, change, since, present) or _sees_savepoint(unit, change)
+    ]
+
+
+def _sees_savepoint(unit: UnitOfWork, change: Change) -> bool:
+    """Whether it is of a savepoint that exists, and that the caller sees: one who may operate its query."""
+    found = unit.savepoints.find(change.key) if change.kind == SAVEPOINT else None
+    return found is not None and found.meta.id == change.object_id
 
 
 def _sees(who: Principal, change: Change, since: str, present: Mapping[str, tuple[str, str]]) -> bool:
@@ -180,10 +189,13 @@ def _sees(who: Principal, change: Change, since: str, present: Mapping[str, tupl
     rights = who.rights
     if change.kind == ROLE:
         return sees_role(who, change.key)
-    if change.kind in ACCOUNTS:
-        return who.name == change.key or rights.may(Privilege.MANAGE_MEMBERS, ORGANIZATION)
+    if change.kind in (*ACCOUNTS, API_TOKEN):
+        account = change.owner if change.kind == API_TOKEN else change.key
+        return who.name == account or rights.may(Privilege.MANAGE_MEMBERS, ORGANIZATION)
     if rights.everything or rights.reads:
         return True
+    if change.kind == SAVEPOINT:
+        return change.owner in rights.roles
     if change.object_id in present:
         key, owner = present[change.object_id]
         return rights.sees(change.kind, name_of(change.kind, key), owner)

@@ -139,18 +139,22 @@ def connect_again(unit: UnitOfWork, name: str) -> list[Store]:
         name: of the secret.
     """
     changed = []
-    for store in unit.unfiltered.stores.page(limit=100_000):
-        if name in store.secret_names.values():
-            state = StoreState.PENDING
-            store = replace(store, secret_changes=store.secret_changes + 1, state=state)
-            unit.stores.update(store)
-            changed.append(store)
+    for store in stores_with(unit, name):
+        state = StoreState.PENDING
+        store = replace(store, secret_changes=store.secret_changes + 1, state=state)
+        unit.stores.update(store)
+        changed.append(store)
     return changed
+
+
+def stores_with(unit: UnitOfWork, name: str) -> list[Store]:
+    """The stores that use a secret, also those that the caller does not see."""
+    return [s for s in unit.unfiltered.stores.page(limit=100_000) if name in s.secret_names.values()]
 
 
 def secret_dependents(unit: UnitOfWork, name: str) -> list[str]:
     """Stores and schema registries that use the secret, for messages."""
-    stores = [s for s in unit.unfiltered.stores.page(limit=100_000) if name in s.secret_names.values()]
+    stores = stores_with(unit, name)
     registries = [
         r for r in unit.unfiltered.schema_registries.page(limit=100_000) if name in r.secret_names.values()
     ]

@@ -13,7 +13,7 @@ from leatstream.ports import UnitOfWork
 from leatstream.services.environment import Environment, Principal
 from leatstream.services.environment.authorization import OPERATE, authorize
 from leatstream.services.environment.desk import desk_of
-from leatstream.services.nouns.named_secrets import connect_again, require_secret
+from leatstream.services.nouns.named_secrets import connect_again, require_secret, stores_with
 from leatstream.services.nouns.stores import ask_store
 from leatstream.services.queries.joint_jobs import leader_of, led
 from leatstream.services.queries.restart import restart_query
@@ -34,13 +34,14 @@ class Applied:
     left: int
 
 
-def apply_secret(env: Environment, principal: Principal, name: str) -> Applied:
+def apply_secret(env: Environment, principal: Principal, name: str, *, dry_run: bool = False) -> Applied:
     """Connect stores again, and start queries again from their checkpoints, with the secret's present value.
 
     Args:
         env: the environment.
         principal: who asks.
         name: of the secret.
+        dry_run: change nothing, only say what would start again.
 
     Raises:
         CatalogError: not-found.
@@ -51,18 +52,21 @@ def apply_secret(env: Environment, principal: Principal, name: str) -> Applied:
         outside = require_secret(unit, name).outside
     if outside is not None:
         env.outside.value(outside, fresh=True)
-    with env.open_unit() as unit:
-        stores = connect_again(unit, name)
+    with env.open_unit(write=not dry_run) as unit:
+        stores = stores_with(unit, name) if dry_run else connect_again(unit, name)
         seen = {store.name for store in stores if unit.stores.find(store.name) is not None}
         concerned = {store.name for store in stores} | _described_by(unit, name)
         using = [query for query in _running(unit) if _uses(unit, query, concerned)]
         queries = [query.name for query in using if _may_operate(unit, query)]
+        found = Applied(tuple(sorted(seen)), tuple(queries), len(using) - len(queries))
+        if dry_run:
+            return found
         unit.commit()
     for store in stores:
         ask_store(env, store)
     for query in queries:
         restart_query(env, principal, query, within=(query,))
-    return Applied(tuple(sorted(seen)), tuple(queries), len(using) - len(queries))
+    return found
 
 
 def _described_by(unit: UnitOfWork, secret: str) -> set[str]:

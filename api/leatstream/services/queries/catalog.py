@@ -377,7 +377,8 @@ def list_queries(
     """
     authorize(principal, READ, "queries")
     with env.open_unit(write=False) as unit:
-        now = env.clock.now()
+        now, application = env.clock.now(), only.wanted.get("application")
+        members = _members(unit, application)
         page = repository_page(
             unit.queries,
             lambda q: q.name,
@@ -385,9 +386,18 @@ def list_queries(
             page_size,
             page_token,
             only=only,
-            has=lambda q: _has(as_seen(q, now)),
+            has=lambda q: {
+                **_has(as_seen(q, now)),
+                "application": application if q.name in members else None,
+            },
         )
     return replace(page, items=[as_seen(query, now) for query in page.items])
+
+
+def _members(unit: UnitOfWork, application: str | None) -> frozenset[str]:
+    """Names of an application's queries; none of one that the caller does not see."""
+    found = unit.applications.find(application) if application is not None else None
+    return frozenset(found.queries if found is not None else ())
 
 
 def _has(query: Query) -> Mapping[str, Any]:
