@@ -107,7 +107,7 @@ const registry = createRoute({
 const queries = createRoute({
   ...within,
   path: "/queries",
-  validateSearch: texts("state", "q"),
+  validateSearch: texts("state", "q", "application"),
   component: lazyRouteComponent(() => import("./routes/Queries"), "Queries"),
 });
 const query = createRoute({

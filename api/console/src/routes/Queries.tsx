@@ -1,4 +1,5 @@
 import { Anchor, Button, Group, Text, TextInput } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { api, dataOf } from "../api/client";
@@ -17,6 +18,7 @@ import { age, localTime } from "../parts/time";
 
 type Query = Schemas["QueryView"];
 const POLL_MS = 5_000;
+const APPLICATIONS = 200;
 
 const COLUMNS: Column<Query>[] = [
   {
@@ -75,11 +77,12 @@ function Lag({ query }: { query: Query }): ReactNode {
 
 /** All queries, newest state first to see. */
 export function Queries(): ReactNode {
-  const { state, q } = useSearch({ from: "/inside/queries" });
+  const { state, q, application } = useSearch({ from: "/inside/queries" });
   const navigate = useNavigate({ from: "/queries" });
   const pages = usePages(
-    ["queries"],
-    (token) => dataOf(api.GET("/v1/queries", { params: { query: { page_size: PAGE_SIZE, page_token: token } } })),
+    ["queries", application],
+    (token) =>
+      dataOf(api.GET("/v1/queries", { params: { query: { application, page_size: PAGE_SIZE, page_token: token } } })),
     usePoll(POLL_MS, true),
   );
   const wanted = q?.toLowerCase() ?? "";
@@ -105,6 +108,10 @@ export function Queries(): ReactNode {
           value={state}
           change={(value) => void navigate({ search: (old) => ({ ...old, state: value }), replace: true })}
         />
+        <OfApplication
+          value={application}
+          change={(value) => void navigate({ search: (old) => ({ ...old, application: value }), replace: true })}
+        />
       </Group>
       <PagedRows
         label="Queries"
@@ -113,7 +120,9 @@ export function Queries(): ReactNode {
         shows={shows}
         keyOf={(query) => query.id}
         empty={
-          <Empty title="There is no query yet">
+          <Empty
+            title={application ? `Application ${application} has no query that you see` : "There is no query yet"}
+          >
             <Text size="sm">
               A query is a statement that runs until it is stopped, such as CREATE STREAM … AS SELECT.
             </Text>
@@ -122,6 +131,20 @@ export function Queries(): ReactNode {
       />
     </Page>
   );
+}
+
+type ApplicationProps = { value: string | undefined; change: (value: string | undefined) => void };
+
+/** The applications to choose from, if there are any. */
+function OfApplication({ value, change }: ApplicationProps): ReactNode {
+  const found = useQuery({
+    queryKey: ["pages", "applications", "names"],
+    queryFn: () => dataOf(api.GET("/v1/applications", { params: { query: { page_size: APPLICATIONS } } })),
+    staleTime: 30_000,
+  });
+  const names = found.data?.items.map(({ name }) => quoted(name)) ?? [];
+  const all = value === undefined || names.includes(value) ? names : [value, ...names];
+  return all.length > 0 && <Choice label="Application" values={all} value={value} change={change} />;
 }
 
 function NewQuery(): ReactNode {
