@@ -46,7 +46,7 @@ function Moves({ relation, does, read, chosen, look }: MovesProps): ReactNode {
       onClick={() => look(relation)}
     >
       <VisuallyHidden>{`Records of ${relation}: `}</VisuallyHidden>
-      {rows !== undefined && <span>{`${rate(rows)}/s `}</span>}
+      {rows !== undefined && <span className="rows">{`${rate(rows)}/s `}</span>}
       {lag !== undefined && <span className="lag">{`lag ${lag.toLocaleString("en-US")} `}</span>}
       {does.age !== undefined && <span>{span(does.age)} ago</span>}
       {rows === undefined && lag === undefined && does.age === undefined && <span>records</span>}
