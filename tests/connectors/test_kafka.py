@@ -15,7 +15,7 @@ from secured_broker import PASSWORD, USER, SecuredBroker
 from token_server import CLIENT, SCOPE, SECRET
 
 from leatstream.connectors.base import Connector
-from leatstream.connectors.entities import NewRecord
+from leatstream.connectors.entities import NewRecord, Record, RecordsFrom
 from leatstream.connectors.kafka.connector import KafkaConnector
 from leatstream.connectors.kafka.settings import librdkafka_settings
 from leatstream.connectors.registry import open_connector
@@ -94,6 +94,23 @@ class TestKafka(KafkaConformance):
         places = {r.key: r.partition for r in read if r is not None}
         hashes = {b"21": -973932308, b"foobar": -790332482}
         assert {k: places[k] for k in hashes} == {k: (h & 0x7FFFFFFF) % 5 for k, h in hashes.items()}
+
+    def test_reading_begins_at_a_place(self, connector: Connector, entity: str) -> None:
+        connector.create_entity(entity, {"topic.partitions": 2, "topic.replicas": 1}, {})
+        connector.write_records(entity, [NewRecord(b"a", str(n).encode()) for n in range(3)])
+        (whole,) = {r.partition for r in self.part(connector, entity, RecordsFrom(beginning=True))}
+        place = RecordsFrom(partition=str(whole), offset=1)
+        assert [r.offset for r in self.part(connector, entity, place)] == [1, 2]
+        last = self.part(connector, entity, RecordsFrom(since=0))[-1]
+        assert last.timestamp is not None
+        assert self.part(connector, entity, RecordsFrom(since=last.timestamp))[-1:] == [last]
+        for empty in (RecordsFrom(since=last.timestamp + 60_000), RecordsFrom(partition=str(1 - int(whole)))):
+            assert self.part(connector, entity, empty) == []
+        with pytest.raises(StoreError, match="has no partition 7"):
+            self.part(connector, entity, RecordsFrom(partition="7"))
+
+    def part(self, connector: Connector, entity: str, start: RecordsFrom) -> list[Record]:
+        return [r for r in connector.read_part(entity, start, idle_timeout=0.3) if r is not None]
 
     def test_lag_tools_see_how_far_a_query_has_read(self, connector: Connector, entity: str) -> None:
         def groups() -> dict[str, dict[int, int]]:

@@ -125,3 +125,14 @@ def test_pages_are_full_and_tokens_belong_to_their_filters(client: TestClient) -
 )
 def test_unknown_values_and_filters_are_refused(client: TestClient, path: str) -> None:
     assert client.get(f"/v1/{path}").status_code == 422
+
+
+def test_a_brief_list_has_what_tables_show(client: TestClient) -> None:
+    full, brief = (
+        {one["name"]: one for one in client.get("/v1/queries", params={"view": view}).json()["items"]}
+        for view in ("full", "brief")
+    )
+    assert full == {one["name"]: one for one in client.get("/v1/queries").json()["items"]}
+    left_out = {"plan": None, "effective": {}, "statement_canonical": ""}
+    assert all(one["plan"] and one["effective"] and one["statement_canonical"] for one in full.values())
+    assert brief == {name: one | left_out for name, one in full.items()}

@@ -336,6 +336,37 @@ def test_dependents_hold(pageviews: TestClient) -> None:
 # -- records ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(
+    ("params", "offsets"),
+    [
+        ({"from": "beginning"}, [0, 1, 2, 3]),
+        ({"since": "1970-01-01T00:00:01.002Z"}, [2, 3]),
+        ({"since": "1969-01-01T00:00:00"}, [0, 1, 2, 3]),
+        ({"partition": 0, "offset": 3}, [3]),
+        ({"partition": 7, "from": "beginning"}, []),
+        ({"q": "USER_6", "from": "beginning"}, [1, 3]),
+        ({"q": "user_6", "from": "beginning", "limit": 1}, [1]),
+        ({}, []),
+    ],
+)
+def test_records_are_chosen(
+    pageviews: TestClient, fresh: Any, params: dict[str, Any], offsets: list[int]
+) -> None:
+    values = [b'{"u": "User_%d"}' % (5 + n % 2) for n in range(4)]
+    fresh.cluster.records["pageviews"] = [Record(b"k", v, 0, i, 1000 + i) for i, v in enumerate(values)]
+    answer = pageviews.get("/v1/stores/k/entities/pageviews/records", params={"timeout": "1ms", **params})
+    assert answer.status_code == 200, answer.text
+    assert [json.loads(line)["offset"] for line in answer.text.splitlines()] == offsets
+
+
+@pytest.mark.parametrize(
+    "params", [{"offset": 1}, {"offset": 1, "partition": 0, "since": "2026-01-01T00:00:00Z"}, {"rate": 0}]
+)
+def test_a_place_that_says_nothing_is_refused(pageviews: TestClient, params: dict[str, Any]) -> None:
+    answer = pageviews.get("/v1/stores/k/entities/pageviews/records", params=params)
+    assert (answer.status_code, answer.json()["code"]) == (422, "validation")
+
+
 def test_records(pageviews: TestClient, fresh: Any) -> None:
     """NDJSON by default, events on request; limit and reader's end."""
     values = [b'{"a": 1}', b"text", b"\xff", None]

@@ -23,7 +23,12 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "sql -f pipeline.sql --atomic",
         "sql -o csv 'SELECT * FROM by_region;'",
     ),
-    "print": ("print embedded/pageviews", "print embedded/pageviews --from-beginning --limit 5 -o ndjson"),
+    "print": (
+        "print embedded/pageviews",
+        "print embedded/pageviews --from-beginning --limit 5 -o ndjson",
+        "print embedded/pageviews --since 2026-01-31T09:00:00Z --q User_6 --rate 20",
+        "print embedded/pageviews --partition 0 --offset 42 --limit 1",
+    ),
     "graphql": (
         "graphql '{ queries { items { name status { state } } } }'",
         "graphql --file plan.graphql --var name=enriched",

@@ -31,6 +31,8 @@ def add_list(app: typer.Typer, noun: Noun) -> None:
         wide: WideOption = False,
         **filters: str | None,
     ) -> None:
+        if noun.brief and output in (Output.TABLE, Output.CSV):
+            filters = {**filters, "view": "brief"}
         found = _whole(open_client(context), noun.list_path(""), filters)
         write_items(found, noun.columns, output, wide=wide)
 

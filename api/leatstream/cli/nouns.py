@@ -35,6 +35,7 @@ class Noun:
         parent: what a list needs, such as ``database``; None = nothing.
         list_path: from the parent as typed to the REST path of the list.
         filters: of its list, besides part of the name.
+        brief: whether its list has a brief view, which has all of ``columns``.
     """
 
     name: str
@@ -45,6 +46,7 @@ class Noun:
     list_path: Callable[[str], str]
     parent: str | None = None
     filters: tuple[str, ...] = ()
+    brief: bool = False
 
 
 def flat(collection: str) -> Callable[[str], str]:
@@ -258,6 +260,7 @@ NOUNS = (
         ("name", "kind", "status.state", "sources", "sink", "status.job.mode", "status.message"),
         _top("queries"),
         filters=("state", "kind", "database", "schema", "store", "application"),
+        brief=True,
     ),
 )
 

@@ -21,6 +21,14 @@ def print_records(
     from_beginning: Annotated[
         bool, typer.Option("--from-beginning", help="All records, not only new ones.")
     ] = False,
+    since: Annotated[
+        str | None,
+        typer.Option(metavar="TIME", help="Records of this time on, such as 2026-01-31T09:00:00Z."),
+    ] = None,
+    partition: Annotated[str | None, typer.Option(help="Only this partition or shard.")] = None,
+    offset: Annotated[int | None, typer.Option(help="From this offset of the partition on.", min=0)] = None,
+    q: Annotated[str | None, typer.Option("--q", help="Text in the key or value, in any case.")] = None,
+    rate: Annotated[int | None, typer.Option(help="The most records a second.", min=1)] = None,
     limit: Annotated[int | None, typer.Option(help="End after so many records.", min=1)] = None,
     timeout: Annotated[
         int | None, typer.Option(help="End after so many seconds without a record.", min=1)
@@ -35,6 +43,11 @@ def print_records(
     client = open_client(context)
     params = {
         "from": "beginning" if from_beginning else "latest",
+        "since": since,
+        "partition": partition,
+        "offset": offset,
+        "q": q,
+        "rate": rate,
         "limit": limit,
         "timeout": f"{timeout}s" if timeout else None,
     }

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         Misfit,
         NewRecord,
         Record,
+        RecordsFrom,
         SourceWatch,
         Table,
     )
@@ -308,6 +309,23 @@ class Connector(ABC):
             idle_timeout: end after so many seconds without a record; None = never.
         """
         raise StoreError("store-rejected", f"Records of stores of kind {self.kind} cannot be shown.")
+
+    def read_part(
+        self, entity: str, start: RecordsFrom, *, idle_timeout: float | None
+    ) -> Iterator[Record | None]:
+        """Records from a place on, as ``read_records`` gives them; None in place of those not wanted.
+
+        Only of kinds with the capability ``print_records``. Kinds that can begin at a place override it.
+
+        Args:
+            entity: its name in the store.
+            start: where the reading begins; an offset only for kinds with the capability ``positions``.
+            idle_timeout: end after so many seconds without a record; None = never.
+        """
+        records = self.read_records(
+            entity, from_beginning=start.reads_existing, limit=None, idle_timeout=idle_timeout
+        )
+        return (one if one is None or start.holds(one) else None for one in records)
 
     def sample_records(self, source: SourceSpec, *, newest: bool, limit: int, timeout: float) -> Sampled:
         """A few records as ``read_stream`` gives them, without Spark; of tables a few of the existing rows.

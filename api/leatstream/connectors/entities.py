@@ -118,6 +118,36 @@ class Record:
 
 
 @dataclass(frozen=True, slots=True)
+class RecordsFrom:
+    """Where the reading of an entity's records begins.
+
+    Attributes:
+        beginning: with the first record that exists, else with the next new one.
+        since: with records of this time on (epoch milliseconds); records without a time are left out.
+        partition: in this partition or shard only.
+        offset: of that partition, at this offset.
+    """
+
+    beginning: bool = False
+    since: int | None = None
+    partition: str | None = None
+    offset: int | None = None
+
+    @property
+    def reads_existing(self) -> bool:
+        """Whether records that exist already may be among those wanted."""
+        return self.beginning or self.since is not None or self.offset is not None
+
+    def holds(self, record: Record) -> bool:
+        """Whether a record is one of those wanted."""
+        if self.partition is not None and str(record.partition) != self.partition:
+            return False
+        if self.offset is not None and int(record.offset) < self.offset:
+            return False
+        return self.since is None or (record.timestamp is not None and record.timestamp >= self.since)
+
+
+@dataclass(frozen=True, slots=True)
 class NewRecord:
     """A record to be written. The store gives it its place and its time."""
 

@@ -611,7 +611,9 @@ def test_lists_pass_their_filters_on(service: Service, leat: Leat) -> None:
     service.answer("GET", "/v1/queries", {"items": [], "next_page_token": None})
     assert leat("query", "list", "--q", "ord", "--state", "failed").status == 0
     sent = dict(service.requests[-1].url.params)
-    assert sent == {"q": "ord", "state": "failed", "page_size": "1000"}
+    assert sent == {"q": "ord", "state": "failed", "page_size": "1000", "view": "brief"}
+    assert leat("query", "list", "-o", "json").status == 0
+    assert dict(service.requests[-1].url.params) == {"page_size": "1000"}, "programs get everything"
     assert leat("secret", "list", "--state", "failed").status == 2
 
 

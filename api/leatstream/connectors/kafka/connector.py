@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from leatstream.connectors.base import MAX_OFFSETS, Connector
 from leatstream.connectors.capabilities import Capabilities, EntityProperty, Guarantee
-from leatstream.connectors.entities import Entity, NewRecord, Record
+from leatstream.connectors.entities import Entity, NewRecord, Record, RecordsFrom
 from leatstream.connectors.entity_settings import EntitySettings
 from leatstream.connectors.kafka import entity as entities
 from leatstream.connectors.kafka.admin import PARTITIONS, REPLICAS, KafkaAdmin, entity_of
@@ -219,7 +219,21 @@ class KafkaConnector(Connector):
         """
         if self.admin.topic(entity, 5.0) is None:
             raise StoreError("entity-not-found", f"Topic {entity} does not exist in store {self.name}.")
-        return records(self.admin, entity, from_beginning, limit, idle_timeout)
+        return records(self.admin, entity, RecordsFrom(beginning=from_beginning), limit, idle_timeout)
+
+    def read_part(
+        self, entity: str, start: RecordsFrom, *, idle_timeout: float | None
+    ) -> Iterator[Record | None]:
+        """Committed records from a place on: each partition begins there.
+
+        Args:
+            entity: the topic.
+            start: where the reading begins.
+            idle_timeout: end after so many seconds without a record; None = never.
+        """
+        if self.admin.topic(entity, 5.0) is None:
+            raise StoreError("entity-not-found", f"Topic {entity} does not exist in store {self.name}.")
+        return records(self.admin, entity, start, None, idle_timeout)
 
     def sample_records(self, source: SourceSpec, *, newest: bool, limit: int, timeout: float) -> Sampled:
         """Committed records from the ends of the partitions, or from their beginnings.

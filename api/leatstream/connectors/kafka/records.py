@@ -3,31 +3,31 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from leatstream.connectors.entities import Record
+from leatstream.connectors.entities import Record, RecordsFrom
 from leatstream.connectors.kafka.admin import KafkaAdmin
 from leatstream.errors import StoreError
 
 if TYPE_CHECKING:
-    from confluent_kafka import Consumer, KafkaError, Message
+    from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 
 _FIRST_FETCH = 5.0  # seconds
 _STILL_THERE = 5.0
 
 
 def records(
-    admin: KafkaAdmin, topic: str, from_beginning: bool, limit: int | None, idle_timeout: float | None
+    admin: KafkaAdmin, topic: str, start: RecordsFrom, limit: int | None, idle_timeout: float | None
 ) -> Iterator[Record | None]:
-    """Records of all partitions as they come; None now and then while there are none.
+    """Records of all partitions, or of one, as they come; None now and then while there are none.
 
     Silence counts towards ``idle_timeout`` once every partition was read to its end.
 
     Raises:
         StoreError: entity-not-found or store-auth-failed, also while reading.
     """
-    consumer = _consumer(admin, topic, from_beginning)
+    consumer = _consumer(admin, topic, start)
     seen, checked = 0, time.monotonic()
     last = checked + _FIRST_FETCH
     unread = {p.partition for p in consumer.assignment()}
@@ -108,20 +108,47 @@ def open_reader(admin: KafkaAdmin) -> Consumer:
     )
 
 
-def _consumer(admin: KafkaAdmin, topic: str, from_beginning: bool) -> Consumer:
+def _consumer(admin: KafkaAdmin, topic: str, start: RecordsFrom) -> Consumer:
+    consumer, found = open_reader(admin), admin.topic(topic, 5.0)
+    try:
+        consumer.assign(places(consumer, topic, sorted(found.partitions) if found else [], start))
+    except BaseException:
+        consumer.close()
+        raise
+    return consumer
+
+
+def places(
+    consumer: Consumer, topic: str, partitions: Sequence[int], start: RecordsFrom
+) -> list[TopicPartition]:
+    """Where the reading of each partition begins.
+
+    Args:
+        consumer: asks the brokers.
+        topic: that is read.
+        partitions: all that it has.
+        start: where a person wants to begin.
+
+    Raises:
+        StoreError: entity-not-found, the topic has no such partition.
+    """
     from confluent_kafka import OFFSET_BEGINNING, TopicPartition
 
-    consumer = open_reader(admin)
-    found = admin.topic(topic, 5.0)
-    wanted = []
-    for partition in sorted(found.partitions) if found else []:
-        at = TopicPartition(topic, partition, OFFSET_BEGINNING)
-        if not from_beginning:
-            # Fixed now: the end would else be looked up at the first fetch, too late for some.
+    wanted = [p for p in partitions if start.partition in (None, str(p))]
+    if start.partition is not None and not wanted:
+        hint = f"Its partitions are 0 to {len(partitions) - 1}." if partitions else None
+        raise StoreError("entity-not-found", f"Topic {topic} has no partition {start.partition}.", hint=hint)
+    if start.offset is not None:
+        return [TopicPartition(topic, p, start.offset) for p in wanted]
+    found = [TopicPartition(topic, p, OFFSET_BEGINNING) for p in wanted]
+    if start.since is not None:
+        asked = [TopicPartition(topic, p, start.since) for p in wanted]
+        found = list(consumer.offsets_for_times(asked, timeout=5.0)) if asked else []
+    for at in found:
+        # Fixed now: the end would else be looked up at the first fetch, too late for some.
+        if not start.reads_existing or (start.since is not None and at.offset < 0):
             at.offset = consumer.get_watermark_offsets(at, timeout=5.0, cached=False)[1]
-        wanted.append(at)
-    consumer.assign(wanted)
-    return consumer
+    return found
 
 
 def is_end(admin: KafkaAdmin, topic: str, error: KafkaError) -> bool:

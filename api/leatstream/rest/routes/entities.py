@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from functools import partial
 from typing import Annotated, Any, Literal
 
@@ -9,6 +10,7 @@ from anyio import to_thread
 from fastapi import Header, Query, Response
 from fastapi.responses import StreamingResponse
 
+from leatstream.connectors.entities import RecordsFrom
 from leatstream.errors import CatalogError, StoreError
 from leatstream.rest import streams
 from leatstream.rest.answers import DELETING, READING_STORE, WRITING_STORE
@@ -31,6 +33,7 @@ from leatstream.rest.routers import api_router
 from leatstream.rest.schemas.entities import EntityBody, EntityList, EntityView, RecordView
 from leatstream.services.environment import Environment, Principal
 from leatstream.services.relations import entities as service
+from leatstream.services.relations.record_streams import RecordsWanted
 
 router = api_router(prefix="/v1/stores/{store}", tags=["entities"])
 
@@ -114,6 +117,29 @@ async def read_records(
     start: Annotated[
         Literal["beginning", "latest"], Query(alias="from", description="Where to begin.")
     ] = "latest",
+    since: Annotated[
+        datetime | None,
+        Query(
+            description="Begin with records of this time, in place of `from`. Without an offset it is UTC."
+        ),
+    ] = None,
+    partition: Annotated[
+        str | None, Query(min_length=1, max_length=200, description="Only this partition or shard.")
+    ] = None,
+    offset: Annotated[
+        int | None, Query(ge=0, lt=2**63, description="Begin at this offset of the partition.")
+    ] = None,
+    q: Annotated[
+        str | None,
+        Query(
+            min_length=1,
+            max_length=1000,
+            description="Only records with this text in key or value, in any case.",
+        ),
+    ] = None,
+    rate: Annotated[
+        int | None, Query(ge=1, le=10_000, description="The most records a second; the others come later.")
+    ] = None,
     limit: Annotated[int | None, Query(ge=1, le=1_000_000, description="End after so many records.")] = None,
     timeout: Annotated[
         str | None,
@@ -127,7 +153,16 @@ async def read_records(
     """
     idle = seconds(timeout) if timeout is not None else None
     threads = await hold(lambda loads: loads.streams)
-    read = partial(service.read_records, env, caller, store, entity, start == "beginning", limit, idle)
+    place = RecordsFrom(start == "beginning", _milliseconds(since), partition, offset)
+    wanted_records = RecordsWanted(place, q, limit, rate, idle)
+    read = partial(service.follow_records, env, caller, store, entity, wanted_records)
     records = await to_thread.run_sync(read, limiter=threads)
     wanted = streams.EVENTS if accept and streams.EVENTS in accept else streams.NDJSON
     return await streams.respond(records, wanted)
+
+
+def _milliseconds(at: datetime | None) -> int | None:
+    """A time since 1970; one before that means all."""
+    if at is None:
+        return None
+    return max(0, int((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp() * 1000))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import lru_cache
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from anyio import to_thread
 from fastapi import Query, Response
@@ -95,6 +95,10 @@ def list_queries(
     schema: NameQuery = None,
     store: NameQuery = None,
     application: NameQuery = None,
+    view: Annotated[
+        Literal["full", "brief"],
+        Query(description="`brief`: `plan` is null, `effective` and `statement_canonical` are empty."),
+    ] = "full",
 ) -> QueryList:
     """List queries by name."""
     return page_view(
@@ -114,6 +118,7 @@ def list_queries(
             ),
         ),
         _spelled,
+        brief=view == "brief",
     )
 
 

@@ -466,7 +466,17 @@ class QueryHistory(View):
     items: list[QueryVersionView]
 
 
-def page_view(page: Page[Query], canonical: Any) -> QueryList:
-    """The answer for a page; ``canonical`` writes a statement in one spelling."""
-    items = [QueryView.from_domain(item, canonical(item.sql)) for item in page.items]
+def page_view(page: Page[Query], canonical: Any, *, brief: bool = False) -> QueryList:
+    """The answer for a page.
+
+    Args:
+        page: of queries.
+        canonical: writes a statement in one spelling.
+        brief: without what only the page of one query shows.
+    """
+    if brief:
+        left_out: dict[str, Any] = {"plan": None, "effective": {}}
+        items = [QueryView.from_domain(item, "").model_copy(update=left_out) for item in page.items]
+    else:
+        items = [QueryView.from_domain(item, canonical(item.sql)) for item in page.items]
     return QueryList(items=items, next_page_token=page.next_page_token)

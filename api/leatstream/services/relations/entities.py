@@ -20,6 +20,7 @@ from leatstream.services.nouns.dependents import refuse_dependents
 from leatstream.services.nouns.entity_drops import drop_unless_used
 from leatstream.services.nouns.stores import get_store
 from leatstream.services.relations.described_records import readable
+from leatstream.services.relations.record_streams import RecordsWanted, chosen
 from leatstream.services.relations.table_shapes import TableShape, bring_table, check_shape
 
 
@@ -281,7 +282,7 @@ def read_records(
     limit: int | None,
     idle_timeout: float | None,
 ) -> Iterator[Record | None]:
-    """Records as they come, None while idle; StoreError entity-not-found before the first.
+    """All records as they come, None while idle; StoreError entity-not-found before the first.
 
     Args:
         env: the environment.
@@ -292,11 +293,7 @@ def read_records(
         limit: the most records; None = no bound.
         idle_timeout: seconds without a record that end it; None = none.
     """
-    authorize(principal, READ, "entity", entity)
-    get_entity(env, principal, store, entity)
-    require_on_entity(env, store, entity, Privilege.READ_ENTITY)
-    connector = _connect(env, principal, store)
-    _require(connector, "print_records", "records cannot be shown of")
+    connector = _printing(env, principal, store, entity)
     records = connector.read_records(
         connector.canonical_entity(entity),
         from_beginning=from_beginning,
@@ -304,3 +301,38 @@ def read_records(
         idle_timeout=idle_timeout,
     )
     return readable(env, store, records)
+
+
+def follow_records(
+    env: Environment, principal: Principal, store: str, entity: str, wanted: RecordsWanted
+) -> Iterator[Record | None]:
+    """The wanted records as they come, None while idle; StoreError entity-not-found before the first.
+
+    Args:
+        env: the environment.
+        principal: who asks.
+        store: name of its store.
+        entity: its name.
+        wanted: which of them, and how fast.
+    """
+    connector, start = _printing(env, principal, store, entity), wanted.start
+    if start.offset is not None:
+        _require(connector, "positions", "reading cannot begin at an offset in")
+        if start.partition is None or start.since is not None:
+            raise RequestError(
+                "validation",
+                "An offset is a place in one partition, without a time.",
+                hint="Give the partition too, and no other place.",
+            )
+    found = connector.read_part(connector.canonical_entity(entity), start, idle_timeout=wanted.idle_timeout)
+    return chosen(readable(env, store, found), wanted)
+
+
+def _printing(env: Environment, principal: Principal, store: str, entity: str) -> Connector:
+    """The connector of a store whose entity the principal may read."""
+    authorize(principal, READ, "entity", entity)
+    get_entity(env, principal, store, entity)
+    require_on_entity(env, store, entity, Privilege.READ_ENTITY)
+    connector = _connect(env, principal, store)
+    _require(connector, "print_records", "records cannot be shown of")
+    return connector
