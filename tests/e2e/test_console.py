@@ -282,6 +282,8 @@ def test_a_store_is_tested_and_its_records_flow(
     page.get_by_role("button", name="Pause").click()
     expect(page.get_by_text("paused", exact=True)).to_be_visible()
     check()
+    page.goto(f"{served.url}/ui/stores/kafka_store/entities/pageviews?from=offset&partition=0&offset=12")
+    expect(page.get_by_role("row")).to_have_count(3)
 
 
 def test_the_catalog_leads_to_a_relation(visit: Any, check: Callable[[], None]) -> None:

@@ -78,7 +78,7 @@ const store = createRoute({
 const entity = createRoute({
   ...within,
   path: "/stores/$store/entities/$entity",
-  validateSearch: texts("from", "q"),
+  validateSearch: texts("from", "q", "since", "partition", "offset"),
   component: lazyRouteComponent(() => import("./routes/Entity"), "Entity"),
 });
 const catalog = createRoute({
