@@ -162,7 +162,7 @@ def test_the_flow_shows_queries_and_why_one_has_failed(visit: Any, check: Callab
     moves.click()
     expect(moves).to_have_attribute("aria-pressed", "true")
     records = page.get_by_role("region", name="Records of demo.public.pageviews")
-    expect(records).to_contain_text("Page_38")
+    expect(records).to_contain_text("2:12")
     assert page.url.endswith("?at=demo.public.pageviews")
     check()
     page.emulate_media(color_scheme="dark")

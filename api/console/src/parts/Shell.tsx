@@ -2,23 +2,19 @@ import {
   ActionIcon,
   Anchor,
   AppShell,
-  Box,
   Burger,
-  Button,
   Group,
-  Kbd,
   NavLink,
   Text,
   Tooltip,
   useComputedColorScheme,
   useMantineColorScheme,
-  VisuallyHidden,
 } from "@mantine/core";
-import { useDisclosure, useHotkeys } from "@mantine/hooks";
+import { useDisclosure } from "@mantine/hooks";
 import { IconLogout, IconMoon, IconSearch, IconSun } from "@tabler/icons-react";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { Link, Outlet, useLocation } from "@tanstack/react-router";
-import { lazy, type ReactNode, Suspense, useState } from "react";
+import { lazy, type ReactNode, Suspense, useEffect, useState } from "react";
 import { api, dataOf } from "../api/client";
 import { signOut } from "../api/session";
 import { Live } from "../events/Live";
@@ -119,31 +115,31 @@ function Search(): ReactNode {
     turn();
   };
   // In the editor and in fields too.
-  useHotkeys([["mod+K", () => show(toggle)]], [], true);
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent): void => {
+      if (event.key.toLowerCase() !== "k" || !(event.ctrlKey || event.metaKey) || event.shiftKey || event.altKey)
+        return;
+      event.preventDefault();
+      setWanted(true);
+      toggle();
+    };
+    document.addEventListener("keydown", onKey);
+    return () => document.removeEventListener("keydown", onKey);
+  }, [toggle]);
   return (
     <>
-      <Button
-        size="compact-sm"
-        variant="default"
-        c="dimmed"
-        fw={400}
-        leftSection={<IconSearch size={15} aria-hidden />}
-        rightSection={
-          <Kbd size="xs" aria-hidden visibleFrom="sm">
-            {MOD} K
-          </Kbd>
-        }
+      {/* Plain elements: what the first page loads is bounded. */}
+      <button
+        type="button"
         className="search"
         aria-keyshortcuts="Control+K Meta+K"
+        title={`Search: ${MOD} K`}
         onClick={() => show(open)}
       >
-        <Text span size="sm" visibleFrom="sm">
-          Search
-        </Text>
-        <Box hiddenFrom="sm">
-          <VisuallyHidden>Search</VisuallyHidden>
-        </Box>
-      </Button>
+        <IconSearch size={15} aria-hidden />
+        <span className="search-word">Search</span>
+        <kbd>{MOD} K</kbd>
+      </button>
       {wanted && (
         <Suspense fallback={null}>
           <Palette opened={opened} close={close} />
