@@ -84,7 +84,13 @@ class ConsoleWorld:
         )
         self.query(LONG, f"CREATE STREAM {LONG} AS SELECT * FROM pageviews")
         now = world.env.clock.now()
-        figures = {"input_rows_per_second": 412.5, "processed_rows_per_second": 398.0, "state_rows": 12}
+        figures = {
+            "input_rows_per_second": 412.5,
+            "output_rows_per_second": 58.2,
+            "processed_rows_per_second": 398.0,
+            "state_rows": 12,
+            "sources": [{"relation": "demo.public.pageviews", "entity": "pageviews", "lag": 120}],
+        }
         self.set_status(
             "views_of_b", state=QueryState.RUNNING, since=now - timedelta(hours=3), metrics=figures
         )

@@ -56,6 +56,7 @@ const within = { getParentRoute: () => inside } as const;
 const home = createRoute({
   ...within,
   path: "/",
+  validateSearch: texts("at"),
   component: lazyRouteComponent(() => import("./routes/Home"), "Home"),
 });
 const sql = createRoute({
@@ -77,7 +78,7 @@ const store = createRoute({
 const entity = createRoute({
   ...within,
   path: "/stores/$store/entities/$entity",
-  validateSearch: texts("from", "q"),
+  validateSearch: texts("from", "q", "since", "partition", "offset"),
   component: lazyRouteComponent(() => import("./routes/Entity"), "Entity"),
 });
 const catalog = createRoute({
@@ -106,7 +107,7 @@ const registry = createRoute({
 const queries = createRoute({
   ...within,
   path: "/queries",
-  validateSearch: texts("state", "q"),
+  validateSearch: texts("state", "q", "application"),
   component: lazyRouteComponent(() => import("./routes/Queries"), "Queries"),
 });
 const query = createRoute({

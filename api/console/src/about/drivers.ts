@@ -1,32 +1,19 @@
 import type { Schemas } from "../api/problem";
 
 type QueryView = Schemas["QueryView"];
-export type Driver = {
-  id: string;
-  pid: number | undefined;
-  mode: string;
-  memory: number | undefined;
-  queries: string[];
-};
-const WITH_DRIVER = ["starting", "running", "stopping"];
+export type Driver = Schemas["DriverView"];
 
-/** The drivers that run queries. Each query of a shared driver reports the memory of the whole. */
-export function driversOf(queries: readonly QueryView[]): Driver[] {
-  const found = new Map<string, Driver>();
-  for (const { name, status, plan } of queries) {
-    const { job, state, metrics } = status;
-    if (!job?.driver_id || !WITH_DRIVER.includes(state)) continue;
-    const old = found.get(job.driver_id);
-    const memory = typeof metrics.memory_bytes === "number" ? metrics.memory_bytes : undefined;
-    found.set(job.driver_id, {
-      id: job.driver_id,
-      pid: job.pid ?? old?.pid,
-      mode: plan?.driver ?? old?.mode ?? "dedicated",
-      memory: Math.max(memory ?? 0, old?.memory ?? 0) || undefined,
-      queries: [...(old?.queries ?? []), name],
-    });
-  }
-  return [...found.values()];
+/** Where a driver's process is: the pod, or the host with the number of the process. */
+export function placeOf({ pod, host, pid }: Driver): string {
+  if (pod) return pod;
+  return [host, pid !== null && `process ${pid}`].filter(Boolean).join(", ");
+}
+
+/** What memory a driver takes, and of its heap how much is used. */
+export function memoryOf({ memory_bytes, heap_bytes, heap_limit_bytes }: Driver): string {
+  const heap = heap_bytes === null ? "" : `heap ${bytes(heap_bytes)}`;
+  const limit = heap_limit_bytes === null ? "" : ` of ${bytes(heap_limit_bytes)}`;
+  return [memory_bytes !== null && bytes(memory_bytes), heap && heap + limit].filter(Boolean).join(", ");
 }
 
 /** Queries that shall run and have no driver yet, each with what it waits for. */

@@ -14,7 +14,7 @@ type AuditEvent = Schemas["AuditEventView"];
 const POLL_MS = 15_000;
 
 const COLUMNS: Column<AuditEvent>[] = [
-  { head: "Time", width: 160, cell: ({ at }) => localTime(at) },
+  { head: "Time", width: 178, cell: ({ at }) => localTime(at) },
   {
     head: "Account",
     width: 150,

@@ -2,6 +2,7 @@ import { Button, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
 import { api, dataOf } from "../api/client";
+import { lagOf } from "../api/figures";
 import { quoted } from "../api/names";
 import type { Schemas } from "../api/problem";
 import { usePoll } from "../events/useFeed";
@@ -35,13 +36,6 @@ const COLUMNS: Column<Member>[] = [
     ),
   },
 ];
-
-/** Records that a query has not read yet, of all its sources that report that. */
-export function lagOf({ status }: QueryView): number | undefined {
-  const sources = (status.metrics.sources ?? []) as { lag?: number | null }[];
-  const known = sources.flatMap(({ lag }) => (typeof lag === "number" ? [lag] : []));
-  return known.length > 0 ? known.reduce((sum, one) => sum + one, 0) : undefined;
-}
 
 /** The queries of an application, each with its state and what it has left to read. */
 export function Members({ view }: { view: View }): ReactNode {

@@ -130,6 +130,34 @@ export function callersOf(name: string, queries: readonly Schemas["QueryView"][]
     .map((query) => query.name);
 }
 
+export const isJar = (file: string): boolean => file.endsWith(".jar");
+
+/** The name that a source gets from its file. */
+export const nameOf = (file: string): string => file.replace(/\.(py|jar)$/, "").toLowerCase();
+
+/** Terraform's reading of a file of code. */
+const read = (file: string): string => `${isJar(file) ? "filebase64" : "file"}(${hclText(file)})`;
+
+/** A new source that is a file, as code. */
+export function newSourceForms(name: string, file: string, comment: string): Forms {
+  const note = comment ? ` COMMENT ${sqlText(comment)}` : "";
+  return {
+    sql: `-- leat sql sends the file.\nCREATE FUNCTION_SOURCE ${quoted(name)}${note} WITH ('file' = ${sqlText(`@${file}`)});`,
+    terraform: resource("function_source", name, { name, file, content: { hcl: read(file) }, comment }),
+    leat: `leat function-source apply ${shell(quoted(name))} -f ${shell(file)}${comment ? ` --comment ${shell(comment)}` : ""}`,
+  };
+}
+
+/** A statement to complete that makes a function of a source. */
+export function functionOf({ name, language }: { name: string; language: string }): string {
+  const java = language.toLowerCase() === "java";
+  const entry = java ? "'class.name' = 'package.Class'" : "'handler' = 'name'";
+  return `-- Its name, arguments and type are yours.
+CREATE FUNCTION f(argument VARCHAR) RETURNS VARCHAR LANGUAGE ${java ? "JAVA" : "PYTHON"}
+  WITH ('source.name' = ${sqlText(name)}, ${entry});
+`;
+}
+
 /** New code for a source, as code. */
 export function sourceForms(source: Schemas["FunctionSourceView"], content: string, restart: boolean): Forms {
   const { name, file, comment } = source;
@@ -137,7 +165,7 @@ export function sourceForms(source: Schemas["FunctionSourceView"], content: stri
     terraform: resource("function_source", name, {
       name,
       file,
-      content: { hcl: `file(${hclText(file)})` },
+      content: { hcl: read(file) },
       comment,
       restart_queries: restart ? null : false,
     }),

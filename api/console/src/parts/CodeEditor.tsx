@@ -13,7 +13,7 @@ import {
   placeholder,
 } from "@codemirror/view";
 import { tags } from "@lezer/highlight";
-import { type ReactNode, useEffect, useRef } from "react";
+import { type ReactNode, type RefObject, useEffect, useRef } from "react";
 
 type Props = {
   /** For those who hear the field only. */
@@ -26,6 +26,8 @@ type Props = {
   keys?: readonly KeyBinding[];
   hint?: string;
   focus?: boolean;
+  /** Receives the editor, to insert into it. */
+  editor?: RefObject<EditorView | null>;
 };
 
 const colours = EditorView.theme({
@@ -81,6 +83,8 @@ export function CodeEditor(props: Props): ReactNode {
       state: EditorState.create({ doc: latest.current.text, extensions: extensions(latest) }),
     });
     view.current = made;
+    const outer = latest.current.editor;
+    if (outer) outer.current = made;
     if (latest.current.focus) made.focus();
     return () => made.destroy();
   }, []);

@@ -11,7 +11,7 @@ type Props = {
   /** What it is done to, for those who hear the button only. */
   of: string;
   title: string;
-  consequence: string;
+  consequence: ReactNode;
   forms: Forms;
   call: () => Promise<unknown>;
   done: () => void;
@@ -38,7 +38,9 @@ export function Confirm({ verb, of, title, consequence, forms, call, done }: Pro
       </Button>
       <Modal opened={opened} onClose={close} title={title}>
         <Stack>
-          <Text size="sm">{consequence}</Text>
+          <Text size="sm" component="div">
+            {consequence}
+          </Text>
           {change.error && <Problem error={change.error} />}
           <AsCode forms={forms} />
           <Group justify="flex-end">

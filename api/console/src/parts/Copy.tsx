@@ -1,22 +1,6 @@
 import { Button } from "@mantine/core";
 import { type ReactNode, useEffect, useState } from "react";
-
-// The clipboard's own interface exists only where the address is https or this machine.
-async function copy(text: string): Promise<boolean> {
-  try {
-    await navigator.clipboard.writeText(text);
-    return true;
-  } catch {
-    const field = document.createElement("textarea");
-    field.value = text;
-    // Within an open dialog: its trap of the focus would take it from elsewhere.
-    (document.activeElement?.parentElement ?? document.body).append(field);
-    field.select();
-    const done = document.execCommand("copy");
-    field.remove();
-    return done;
-  }
-}
+import { copy } from "./clipboard";
 
 /** A button that copies a text and says so. */
 export function Copy({ text, label = "Copy" }: { text: string; label?: string }): ReactNode {

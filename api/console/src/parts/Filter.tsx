@@ -3,9 +3,10 @@ import { useDebouncedCallback } from "@mantine/hooks";
 import { type ReactNode, useEffect, useState } from "react";
 
 type Props = { label: string; value: string | undefined; change: (value: string | undefined) => void };
+type TextProps = Props & { w?: number; size?: string; type?: string };
 
 /** A field whose text is asked for when the person pauses: each letter alone would be a request. */
-export function Filter({ label, value, change }: Props): ReactNode {
+export function Filter({ label, value, change, w = 260, ...look }: TextProps): ReactNode {
   const [text, setText] = useState(value ?? "");
   const later = useDebouncedCallback((wanted: string) => change(wanted.trim() || undefined), 300);
   // Back and forward change the address, and so the text.
@@ -14,8 +15,9 @@ export function Filter({ label, value, change }: Props): ReactNode {
     <TextInput
       aria-label={label}
       placeholder={label}
-      w={260}
+      w={w}
       maw="100%"
+      {...look}
       value={text}
       onChange={(event) => {
         setText(event.currentTarget.value);

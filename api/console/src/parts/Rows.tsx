@@ -14,7 +14,7 @@ export function Rows<T>({ label, columns, items, keyOf }: RowsProps<T>): ReactNo
         <Table.Thead>
           <Table.Tr>
             {columns.map((column) => (
-              <Table.Th key={column.head} w={column.width} miw={column.width ?? 110}>
+              <Table.Th key={column.head} w={column.width} miw={column.width ?? 150}>
                 {column.head}
               </Table.Th>
             ))}

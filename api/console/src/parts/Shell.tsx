@@ -11,62 +11,22 @@ import {
   useMantineColorScheme,
 } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
-import {
-  IconDatabase,
-  IconFileCode,
-  IconInfoCircle,
-  IconKey,
-  IconLogout,
-  IconMathFunction,
-  IconMoon,
-  IconPlayerPlay,
-  IconRouteAltLeft,
-  IconServer,
-  IconShieldLock,
-  IconStack2,
-  IconSun,
-  IconTerminal2,
-  IconTopologyStar3,
-} from "@tabler/icons-react";
+import { IconLogout, IconMoon, IconSearch, IconSun } from "@tabler/icons-react";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { Link, Outlet, useLocation } from "@tanstack/react-router";
-import type { ReactNode } from "react";
+import { lazy, type ReactNode, Suspense, useEffect, useState } from "react";
 import { api, dataOf } from "../api/client";
 import { signOut } from "../api/session";
 import { Live } from "../events/Live";
 import { useFeed } from "../events/useFeed";
 import { Boundary } from "./Boundary";
 import { Problem } from "./Problem";
+import { PLACES } from "./places";
 
-const PLACES = [
-  [
-    "Flows",
-    [
-      { to: "/", label: "Flow", icon: IconTopologyStar3 },
-      { to: "/sql", label: "SQL", icon: IconTerminal2 },
-      { to: "/queries", label: "Queries", icon: IconPlayerPlay },
-      { to: "/applications", label: "Applications", icon: IconStack2 },
-      { to: "/lineage", label: "Lineage", icon: IconRouteAltLeft },
-    ],
-  ],
-  [
-    "Objects",
-    [
-      { to: "/catalog", label: "Catalog", icon: IconDatabase },
-      { to: "/stores", label: "Stores", icon: IconServer },
-      { to: "/schema-registries", label: "Schemas", icon: IconFileCode },
-      { to: "/functions", label: "Functions", icon: IconMathFunction },
-      { to: "/secrets", label: "Secrets", icon: IconKey },
-    ],
-  ],
-  [
-    "Server",
-    [
-      { to: "/access", label: "Access", icon: IconShieldLock },
-      { to: "/about", label: "About", icon: IconInfoCircle },
-    ],
-  ],
-] as const;
+// Most visits never open it.
+const Palette = lazy(() => import("../palette/Palette"));
+
+const MOD = /Mac|iPhone|iPad/.test(navigator.userAgent) ? "⌘" : "Ctrl";
 
 /** What every page has around it: the way to the others, the colour scheme, sign-out. */
 export function Shell(): ReactNode {
@@ -91,8 +51,9 @@ export function Shell(): ReactNode {
             <Text fw={700}>leatstream</Text>
             <Version />
           </Group>
-          <Group gap={6}>
-            <Anchor href="/docs" size="sm" c="dimmed" mr="xs">
+          <Group gap={6} wrap="nowrap">
+            <Search />
+            <Anchor href="/docs" size="sm" c="dimmed" mx="xs" visibleFrom="xs">
               API reference
             </Anchor>
             <Live />
@@ -126,6 +87,9 @@ export function Shell(): ReactNode {
             ))}
           </div>
         ))}
+        <Anchor href="/docs" size="sm" px={12} py={6} hiddenFrom="xs">
+          API reference
+        </Anchor>
       </AppShell.Navbar>
       <AppShell.Main id="content" tabIndex={-1}>
         {leave.error && <Problem error={leave.error} title="You are still signed in" />}
@@ -140,6 +104,49 @@ export function Shell(): ReactNode {
 function isWithin(pathname: string, place: string): boolean {
   const other = { "/catalog": "/relations", "/functions": "/new-function" }[place];
   return pathname.startsWith(place) || (other !== undefined && pathname.startsWith(other));
+}
+
+/** The way to the palette, by Ctrl-K too. Once loaded it stays, so that it opens at once. */
+function Search(): ReactNode {
+  const [opened, { open, close, toggle }] = useDisclosure(false);
+  const [wanted, setWanted] = useState(false);
+  const show = (turn: () => void): void => {
+    setWanted(true);
+    turn();
+  };
+  // In the editor and in fields too.
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent): void => {
+      if (event.key.toLowerCase() !== "k" || !(event.ctrlKey || event.metaKey) || event.shiftKey || event.altKey)
+        return;
+      event.preventDefault();
+      setWanted(true);
+      toggle();
+    };
+    document.addEventListener("keydown", onKey);
+    return () => document.removeEventListener("keydown", onKey);
+  }, [toggle]);
+  return (
+    <>
+      {/* Plain elements: what the first page loads is bounded. */}
+      <button
+        type="button"
+        className="search"
+        aria-keyshortcuts="Control+K Meta+K"
+        title={`Search: ${MOD} K`}
+        onClick={() => show(open)}
+      >
+        <IconSearch size={15} aria-hidden />
+        <span className="search-word">Search</span>
+        <kbd>{MOD} K</kbd>
+      </button>
+      {wanted && (
+        <Suspense fallback={null}>
+          <Palette opened={opened} close={close} />
+        </Suspense>
+      )}
+    </>
+  );
 }
 
 function Version(): ReactNode {

@@ -13,6 +13,11 @@ const TONES: Record<string, string> = {
   starting: "wait",
   stopping: "wait",
   behind: "wait",
+  live: "ok",
+  connecting: "wait",
+  warming: "wait",
+  leaving: "wait",
+  silent: "bad",
   allowed: "ok",
   denied: "bad",
   enabled: "ok",
@@ -41,7 +46,7 @@ const ORIGINS: Record<Schemas["Origin"], [string, string]> = {
 export function Origin({ origin, from }: { origin: Schemas["Origin"]; from?: string | null }): ReactNode {
   const [name, meaning] = ORIGINS[origin];
   return (
-    <Group gap={6} wrap="nowrap">
+    <Group gap="2px 6px">
       <Tooltip label={meaning} events={{ hover: true, focus: true, touch: true }}>
         <Badge
           className="origin"

@@ -6,6 +6,7 @@ import { api, dataOf } from "../api/client";
 import { asText } from "../api/exact";
 import type { Schemas } from "../api/problem";
 import { type Numbered, type Stream, useStream } from "../api/stream";
+import { Filter } from "../parts/Filter";
 import { LineageButton } from "../parts/LineageButton";
 import { Empty, Facts, Page, Section } from "../parts/Page";
 import { Problem } from "../parts/Problem";
@@ -18,14 +19,29 @@ type RecordView = Schemas["RecordView"];
 type Shown = Numbered<RecordView>;
 // A busy topic would fill the tab's memory: only the newest are kept.
 const KEPT = 500;
+// Records a second: more would be drawn and not read.
+const RATE = 500;
+type Search = { from?: string; q?: string; since?: string; partition?: string; offset?: string };
 
 const COLUMNS: Column<Shown>[] = [
   { head: "Partition", width: 80, cell: ({ item }) => item.partition },
   { head: "Offset", width: 90, cell: ({ item }) => item.offset },
-  { head: "Time", width: 160, cell: ({ item }) => (item.timestamp ? localTime(item.timestamp) : "") },
+  { head: "Time", width: 178, cell: ({ item }) => (item.timestamp ? localTime(item.timestamp) : "") },
   { head: "Key", width: 160, cell: ({ item }) => <Bytes value={item.key} encoding={item.key_encoding} /> },
   { head: "Value", cell: ({ item }) => <Bytes value={item.value} encoding={item.value_encoding} /> },
 ];
+
+const HEADERS: Column<Shown> = {
+  head: "Headers",
+  width: 200,
+  cell: ({ item }) =>
+    item.headers?.map(({ name, value, value_encoding }, place) => (
+      <div key={`${place} ${name}`}>
+        <Text span size="xs" c="dimmed">{`${name}: `}</Text>
+        <Bytes value={value} encoding={value_encoding ?? null} />
+      </div>
+    )),
+};
 
 /** One topic, stream or table: what the store reports of it, and its records as they come. */
 export function Entity(): ReactNode {
@@ -57,25 +73,28 @@ export function Entity(): ReactNode {
 }
 
 function Records({ store, entity }: { store: string; entity: string }): ReactNode {
-  const { from = "latest", q = "" } = useSearch({ from: "/inside/stores/$store/entities/$entity" });
+  const search = useSearch({ from: "/inside/stores/$store/entities/$entity" });
+  const { q = "" } = search;
   const [paused, setPaused] = useState(false);
   const stream = useStream<RecordView>(KEPT, paused);
   const { start, cancel } = stream;
-  const path = `/v1/stores/${encodeURIComponent(store)}/entities/${encodeURIComponent(entity)}/records`;
+  const asked = startOf(search);
+  const path = `/v1/stores/${encodeURIComponent(store)}/entities/${encodeURIComponent(entity)}/records?${asked}`;
   useEffect(() => {
-    start(`${path}?from=${from === "beginning" ? "beginning" : "latest"}`);
+    if (asked !== undefined) start(path);
     return cancel;
-  }, [path, from, start, cancel]);
+  }, [path, asked, start, cancel]);
   const wanted = q.toLowerCase();
   const fits = ({ item }: Shown): boolean =>
     wanted === "" || `${asText(item.key)} ${asText(item.value)}`.toLowerCase().includes(wanted);
   const items = stream.items.filter(fits).reverse();
+  const columns = items.some(({ item }) => item.headers?.length) ? [...COLUMNS, HEADERS] : COLUMNS;
   return (
     <Section title="Records">
-      <Controls stream={stream} paused={paused} pause={setPaused} from={from} q={q} />
-      {stream.error && <Problem error={stream.error} retry={() => start(`${path}?from=${from}`)} />}
+      <Controls stream={stream} paused={paused} pause={setPaused} search={search} />
+      {stream.error && <Problem error={stream.error} retry={() => start(path)} />}
       {items.length > 0 ? (
-        <Rows label="Records" columns={COLUMNS} items={items} keyOf={({ number }) => String(number)} />
+        <Rows label="Records" columns={columns} items={items} keyOf={({ number }) => String(number)} />
       ) : (
         <Empty title={stream.items.length > 0 ? "No kept record fits the filter" : "No record yet"}>
           <Text size="sm">
@@ -93,12 +112,28 @@ type ControlsProps = {
   stream: Stream<RecordView>;
   paused: boolean;
   pause: (paused: boolean) => void;
-  from: string;
-  q: string;
+  search: Search;
 };
 
-function Controls({ stream, paused, pause, from, q }: ControlsProps): ReactNode {
+/** What is asked for, as a query; undefined while the time or the offset is missing. */
+function startOf({ from, since, partition, offset }: Search): string | undefined {
+  const asked = new URLSearchParams({ rate: String(RATE) });
+  if (partition !== undefined) asked.set("partition", partition);
+  if (from === "time") {
+    const moment = new Date(since ?? "");
+    if (Number.isNaN(moment.getTime())) return undefined;
+    asked.set("since", moment.toISOString());
+  } else if (from === "offset") {
+    if (partition === undefined || !/^\d+$/.test(offset ?? "")) return undefined;
+    asked.set("offset", offset ?? "");
+  } else asked.set("from", from === "beginning" ? from : "latest");
+  return asked.toString();
+}
+
+function Controls({ stream, paused, pause, search }: ControlsProps): ReactNode {
+  const { from = "latest", q = "", since, partition, offset } = search;
   const navigate = useNavigate({ from: "/stores/$store/entities/$entity" });
+  const set = (more: Search): void => void navigate({ search: (old) => ({ ...old, ...more }), replace: true });
   const kept = stream.total > stream.items.length && !paused ? `, the newest ${stream.items.length} kept` : "";
   return (
     <Group gap="sm" mb="xs">
@@ -108,10 +143,32 @@ function Controls({ stream, paused, pause, from, q }: ControlsProps): ReactNode 
         data={[
           { value: "latest", label: "New records" },
           { value: "beginning", label: "From the beginning" },
+          { value: "time", label: "From a time" },
+          { value: "offset", label: "From an offset" },
         ]}
         value={from}
-        onChange={(value) => void navigate({ search: (old) => ({ ...old, from: value }), replace: true })}
+        onChange={(value) => set({ from: value })}
       />
+      {from === "time" && (
+        <Filter
+          label="Time of the first records"
+          type="datetime-local"
+          size="xs"
+          w={200}
+          value={since}
+          change={(value) => set({ since: value })}
+        />
+      )}
+      <Filter
+        label={from === "offset" ? "Partition" : "Any partition"}
+        size="xs"
+        w={110}
+        value={partition}
+        change={(value) => set({ partition: value })}
+      />
+      {from === "offset" && (
+        <Filter label="Offset" size="xs" w={110} value={offset} change={(value) => set({ offset: value })} />
+      )}
       <Button size="xs" variant="default" disabled={stream.state !== "running"} onClick={() => pause(!paused)}>
         {paused ? "Resume" : "Pause"}
       </Button>
@@ -121,8 +178,7 @@ function Controls({ stream, paused, pause, from, q }: ControlsProps): ReactNode 
         placeholder="Filter key and value"
         value={q}
         onChange={(event) => {
-          const value = event.currentTarget.value;
-          void navigate({ search: (old) => ({ ...old, q: value || undefined }), replace: true });
+          set({ q: event.currentTarget.value || undefined });
         }}
       />
       <State state={paused && stream.state === "running" ? "paused" : stream.state} />

@@ -1,7 +1,8 @@
-import { Anchor, Button, Stack, Tabs, Text } from "@mantine/core";
+import { Anchor, Button, Group, Stack, Tabs, Text } from "@mantine/core";
+import { useDisclosure } from "@mantine/hooks";
 import { useQueryClient } from "@tanstack/react-query";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
-import type { ReactNode } from "react";
+import { lazy, type ReactNode, Suspense } from "react";
 import { api, dataOf } from "../api/client";
 import { curl, pathOf, shell } from "../api/code";
 import { quoted } from "../api/names";
@@ -9,7 +10,7 @@ import { PAGE_SIZE, usePages } from "../api/pages";
 import type { Schemas } from "../api/problem";
 import { MOST_QUERIES, useQueryList } from "../api/queries";
 import { sqlForms } from "../api/statements";
-import { callersOf, SAMPLE, signature, statements } from "../functions/code";
+import { callersOf, functionOf, SAMPLE, signature, statements } from "../functions/code";
 import { type Source, useSources } from "../functions/lists";
 import { AsCode } from "../parts/AsCode";
 import { Confirm } from "../parts/Confirm";
@@ -18,7 +19,9 @@ import { NameLink, NameLinks } from "../parts/Names";
 import { Empty, Page } from "../parts/Page";
 import { Problem } from "../parts/Problem";
 import { type Column, PagedRows, Rows, Waiting } from "../parts/Rows";
+import { openText } from "../sql/drafts";
 
+const NewSource = lazy(() => import("../functions/NewSource"));
 type FunctionView = Schemas["FunctionView"];
 const SHOWN = 3;
 
@@ -115,13 +118,42 @@ function None(): ReactNode {
 
 function Sources({ q = "" }: { q: string | undefined }): ReactNode {
   const client = useQueryClient();
+  const [opened, { open, close }] = useDisclosure(false);
+  const done = (): void => void client.invalidateQueries({ queryKey: ["functions"] });
+  return (
+    <Stack gap="sm" align="stretch">
+      <SourceList q={q} done={done} />
+      <Button size="xs" variant="default" className="start" onClick={open}>
+        Send a file
+      </Button>
+      {opened && (
+        <Suspense fallback={null}>
+          <NewSource close={close} done={done} />
+        </Suspense>
+      )}
+    </Stack>
+  );
+}
+
+function SourceList({ q, done }: { q: string; done: () => void }): ReactNode {
+  const navigate = useNavigate();
   const found = useSources();
   if (found.error) return <Problem error={found.error} retry={() => void found.refetch()} />;
   if (!found.data) return <Waiting />;
   const items = found.data.filter(({ name }) => name.toLowerCase().includes(q.toLowerCase()));
   if (items.length === 0) {
-    return <Empty title={q ? `No function source has ${q} in its name` : "There is no function source yet"} />;
+    return (
+      <Empty title={q ? `No function source has ${q} in its name` : "There is no function source yet"}>
+        <Text size="sm">
+          A source is the Python file or the Java jar that functions are made of. One may serve several.
+        </Text>
+      </Empty>
+    );
   }
+  const declare = (source: Source): void => {
+    openText(functionOf(source));
+    void navigate({ to: "/sql" });
+  };
   const columns: Column<Source>[] = [
     { head: "Source", width: 170, cell: ({ name }) => name },
     { head: "File", cell: ({ file }) => <span className="mono">{file}</span> },
@@ -130,10 +162,20 @@ function Sources({ q = "" }: { q: string | undefined }): ReactNode {
     { head: "Owner", width: 120, cell: ({ owner }) => owner },
     { head: "Comment", cell: ({ comment }) => comment },
     {
-      head: "Action",
-      width: 90,
-      cell: ({ name }) => (
-        <Drop name={name} done={() => void client.invalidateQueries({ queryKey: ["functions"] })} />
+      head: "Actions",
+      width: 190,
+      cell: (source) => (
+        <Group gap={6}>
+          <Button
+            size="compact-sm"
+            variant="default"
+            aria-label={`Declare a function of ${source.name}`}
+            onClick={() => declare(source)}
+          >
+            Declare a function
+          </Button>
+          <Drop name={source.name} done={done} />
+        </Group>
       ),
     },
   ];

@@ -1,15 +1,18 @@
 import { Anchor, Button, Grid, Group, Paper, Stack, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
-import { Link, useNavigate } from "@tanstack/react-router";
-import { lazy, type ReactNode, Suspense } from "react";
+import { Link, useNavigate, useSearch } from "@tanstack/react-router";
+import { lazy, type ReactNode, Suspense, useCallback } from "react";
 import { api, dataOf } from "../api/client";
+import { figuresOf, rate as written } from "../api/figures";
 import { quoted } from "../api/names";
 import type { Schemas } from "../api/problem";
 import { Newest } from "../events/Newest";
 import { usePoll } from "../events/useFeed";
 import { Boundary } from "../parts/Boundary";
+import { Cure } from "../parts/Cure";
 import { Empty, Page, Source } from "../parts/Page";
 import { Problem } from "../parts/Problem";
+import { RecordsAt } from "../parts/RecordsAt";
 import { Waiting } from "../parts/Rows";
 import { State } from "../parts/State";
 import { openText } from "../sql/drafts";
@@ -19,10 +22,22 @@ const Flow = lazy(() => import("../parts/Flow"));
 const POLL_MS = 5_000;
 // A drawing of more is no help, and lists have pages.
 const MOST = 100;
+// What else has failed is one click away: the newest events stay in sight.
+const FAILURES = 2;
 type QueryView = Schemas["QueryView"];
 
 /** What flows: stores, queries and sinks as a graph, and what has failed beside it. */
 export function Home(): ReactNode {
+  const { at } = useSearch({ from: "/inside/" });
+  const navigate = useNavigate({ from: "/" });
+  const look = useCallback(
+    (relation: string | undefined): void =>
+      void navigate({
+        search: (old: { at?: string }) => ({ at: old.at === relation ? undefined : relation }),
+        resetScroll: false,
+      }),
+    [navigate],
+  );
   const found = useQuery({
     queryKey: ["flow"],
     queryFn: () => dataOf(api.GET("/v1/queries", { params: { query: { page_size: MOST } } })),
@@ -30,7 +45,9 @@ export function Home(): ReactNode {
   });
   const queries = found.data?.items ?? [];
   const more = Boolean(found.data?.next_page_token);
-  const failed = queries.filter(({ status }) => status.error || status.state === "failed" || status.state === "lost");
+  const failed = queries
+    .filter(({ status }) => status.error || status.state === "failed" || status.state === "lost")
+    .sort((a, b) => (b.status.since ?? "").localeCompare(a.status.since ?? ""));
   return (
     <Page title="Flow" beside={found.data && <Counts queries={queries} more={more} />}>
       {found.isPending && <Waiting />}
@@ -41,15 +58,21 @@ export function Home(): ReactNode {
           <Grid.Col span={{ base: 12, md: 9 }}>
             <Boundary>
               <Suspense fallback={<Waiting />}>
-                <Flow queries={queries} />
+                <Flow queries={queries} at={at} look={look} />
               </Suspense>
             </Boundary>
           </Grid.Col>
           <Grid.Col span={{ base: 12, md: 3 }}>
             <Stack gap="sm">
-              {failed.map((query) => (
+              {at !== undefined && <RecordsAt key={at} relation={at} close={() => look(undefined)} />}
+              {failed.slice(0, FAILURES).map((query) => (
                 <Failure key={query.id} query={query} />
               ))}
+              {failed.length > FAILURES && (
+                <Anchor component={Link} to="/queries" search={{ state: "failed" } as never} size="sm">
+                  {`${failed.length - FAILURES} more have an error`}
+                </Anchor>
+              )}
               <Newest />
             </Stack>
           </Grid.Col>
@@ -63,7 +86,7 @@ export function Home(): ReactNode {
 function Counts({ queries, more }: { queries: readonly QueryView[]; more: boolean }): ReactNode {
   const counts = new Map<string, number>();
   for (const { status } of queries) counts.set(status.state, (counts.get(status.state) ?? 0) + 1);
-  const rate = queries.reduce((sum, { status }) => sum + numberOf(status.metrics.input_rows_per_second), 0);
+  const rate = queries.reduce((sum, query) => sum + (figuresOf(query).read ?? 0), 0);
   return (
     <Group gap="md" role="status" aria-label="Queries by state">
       {[...counts].map(([state, count]) => (
@@ -74,7 +97,7 @@ function Counts({ queries, more }: { queries: readonly QueryView[]; more: boolea
           </Anchor>
         </Group>
       ))}
-      {rate > 0 && <Text size="sm">{Math.round(rate).toLocaleString("en")} rows read per second</Text>}
+      {rate > 0 && <Text size="sm">{written(rate)} rows read per second</Text>}
       {more && (
         <Text size="sm" c="dimmed">
           the first {MOST} queries
@@ -82,10 +105,6 @@ function Counts({ queries, more }: { queries: readonly QueryView[]; more: boolea
       )}
     </Group>
   );
-}
-
-function numberOf(value: unknown): number {
-  return typeof value === "number" && Number.isFinite(value) ? value : 0;
 }
 
 function Failure({ query }: { query: QueryView }): ReactNode {
@@ -99,7 +118,8 @@ function Failure({ query }: { query: QueryView }): ReactNode {
           params={{ query: quoted(query.name) } as never}
           fw={600}
           size="sm"
-          className="break"
+          className="what"
+          title={query.name}
         >
           {query.name}
         </Anchor>
@@ -113,6 +133,7 @@ function Failure({ query }: { query: QueryView }): ReactNode {
           {error.hint}
         </Text>
       )}
+      <Cure query={query} />
     </Paper>
   );
 }

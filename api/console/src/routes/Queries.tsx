@@ -1,12 +1,15 @@
 import { Anchor, Button, Group, Text, TextInput } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { api, dataOf } from "../api/client";
+import { figuresOf, rate, span } from "../api/figures";
 import { quoted } from "../api/names";
 import { PAGE_SIZE, usePages } from "../api/pages";
 import type { Schemas } from "../api/problem";
 import { STATES } from "../api/queries";
 import { usePoll } from "../events/useFeed";
+import { BEHIND } from "../lineage/graph";
 import { Choice } from "../parts/Filter";
 import { Empty, Page } from "../parts/Page";
 import { type Column, PagedRows } from "../parts/Rows";
@@ -15,24 +18,42 @@ import { age, localTime } from "../parts/time";
 
 type Query = Schemas["QueryView"];
 const POLL_MS = 5_000;
+const APPLICATIONS = 200;
 
 const COLUMNS: Column<Query>[] = [
   {
     head: "Query",
+    width: 230,
     cell: (query) => (
-      <Anchor component={Link} to="/queries/$query" params={{ query: quoted(query.name) } as never} size="sm">
-        {query.name}
-      </Anchor>
+      <>
+        <Anchor component={Link} to="/queries/$query" params={{ query: quoted(query.name) } as never} size="sm">
+          {query.name}
+        </Anchor>
+        <Text size="xs" c="dimmed" visibleFrom="sm">
+          {`→ ${query.sink}`}
+        </Text>
+      </>
     ),
   },
-  { head: "State", width: 110, cell: ({ status }) => <State state={status.state} /> },
   {
-    head: "Since",
-    width: 80,
-    cell: ({ status }) => <span title={status.since ? localTime(status.since) : ""}>{age(status.since)}</span>,
+    head: "State",
+    width: 110,
+    cell: ({ status }) => (
+      <>
+        <State state={status.state} />
+        {status.since && (
+          <Text size="xs" c="dimmed" title={localTime(status.since)}>
+            for {age(status.since)}
+          </Text>
+        )}
+      </>
+    ),
   },
-  { head: "Writes", cell: (query) => query.sink },
-  { head: "Restarts", width: 80, cell: ({ status }) => status.restarts },
+  { head: "Read/s", width: 90, cell: (query) => shown(figuresOf(query).read, rate) },
+  { head: "Written/s", width: 95, cell: (query) => shown(figuresOf(query).written, rate) },
+  { head: "Lag", width: 90, cell: (query) => <Lag query={query} /> },
+  { head: "Progress", width: 100, cell: (query) => shown(figuresOf(query).age, (seconds) => `${span(seconds)} ago`) },
+  { head: "Restarts", width: 85, cell: ({ status }) => status.restarts },
   {
     head: "Note",
     cell: ({ status }) => (
@@ -43,13 +64,25 @@ const COLUMNS: Column<Query>[] = [
   },
 ];
 
+const shown = (value: number | undefined, write: (value: number) => string): string =>
+  value === undefined ? "" : write(value);
+
+/** Records left to read; many are marked. */
+function Lag({ query }: { query: Query }): ReactNode {
+  const { lag } = figuresOf(query);
+  if (lag === undefined) return null;
+  const text = lag.toLocaleString("en-US");
+  return lag > BEHIND ? <span className="soon">{text}</span> : text;
+}
+
 /** All queries, newest state first to see. */
 export function Queries(): ReactNode {
-  const { state, q } = useSearch({ from: "/inside/queries" });
+  const { state, q, application } = useSearch({ from: "/inside/queries" });
   const navigate = useNavigate({ from: "/queries" });
   const pages = usePages(
-    ["queries"],
-    (token) => dataOf(api.GET("/v1/queries", { params: { query: { page_size: PAGE_SIZE, page_token: token } } })),
+    ["queries", application],
+    (token) =>
+      dataOf(api.GET("/v1/queries", { params: { query: { application, page_size: PAGE_SIZE, page_token: token } } })),
     usePoll(POLL_MS, true),
   );
   const wanted = q?.toLowerCase() ?? "";
@@ -75,6 +108,10 @@ export function Queries(): ReactNode {
           value={state}
           change={(value) => void navigate({ search: (old) => ({ ...old, state: value }), replace: true })}
         />
+        <OfApplication
+          value={application}
+          change={(value) => void navigate({ search: (old) => ({ ...old, application: value }), replace: true })}
+        />
       </Group>
       <PagedRows
         label="Queries"
@@ -83,7 +120,9 @@ export function Queries(): ReactNode {
         shows={shows}
         keyOf={(query) => query.id}
         empty={
-          <Empty title="There is no query yet">
+          <Empty
+            title={application ? `Application ${application} has no query that you see` : "There is no query yet"}
+          >
             <Text size="sm">
               A query is a statement that runs until it is stopped, such as CREATE STREAM … AS SELECT.
             </Text>
@@ -92,6 +131,20 @@ export function Queries(): ReactNode {
       />
     </Page>
   );
+}
+
+type ApplicationProps = { value: string | undefined; change: (value: string | undefined) => void };
+
+/** The applications to choose from, if there are any. */
+function OfApplication({ value, change }: ApplicationProps): ReactNode {
+  const found = useQuery({
+    queryKey: ["pages", "applications", "names"],
+    queryFn: () => dataOf(api.GET("/v1/applications", { params: { query: { page_size: APPLICATIONS } } })),
+    staleTime: 30_000,
+  });
+  const names = found.data?.items.map(({ name }) => quoted(name)) ?? [];
+  const all = value === undefined || names.includes(value) ? names : [value, ...names];
+  return all.length > 0 && <Choice label="Application" values={all} value={value} change={change} />;
 }
 
 function NewQuery(): ReactNode {

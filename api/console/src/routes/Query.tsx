@@ -1,14 +1,16 @@
 import { Alert, Anchor, Button, Group, Menu, Stack, Tabs, Text } from "@mantine/core";
+import { useDisclosure } from "@mantine/hooks";
 import { IconAlertTriangle } from "@tabler/icons-react";
 import { type UseMutationResult, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link, useNavigate, useParams, useSearch } from "@tanstack/react-router";
-import type { ReactNode } from "react";
+import { lazy, type ReactNode, Suspense } from "react";
 import { api, dataOf } from "../api/client";
 import { curl, pathOf } from "../api/code";
 import { quoted } from "../api/names";
 import type { Schemas } from "../api/problem";
 import { usePoll } from "../events/useFeed";
 import { ExportedCode } from "../parts/AsCode";
+import { Cure, recordOf } from "../parts/Cure";
 import { LineageButton } from "../parts/LineageButton";
 import { Facts, Page, Section, Source } from "../parts/Page";
 import { Plan } from "../parts/Plan";
@@ -16,8 +18,11 @@ import { Problem } from "../parts/Problem";
 import { Waiting } from "../parts/Rows";
 import { State } from "../parts/State";
 import { age, localTime } from "../parts/time";
-import { Events, Logs, Metrics, Versions } from "./QueryTabs";
+import { Logs } from "./QueryLogs";
+import { More } from "./QueryMore";
+import { Events, Metrics, Versions } from "./QueryTabs";
 
+const EditQuery = lazy(() => import("./EditQuery"));
 type QueryView = Schemas["QueryView"];
 const POLL_MS = 3_000;
 const TABS = ["Statement", "Plan", "Events", "Metrics", "Logs", "Versions", "Code"] as const;
@@ -44,7 +49,7 @@ export function Query(): ReactNode {
       {change.error && <Problem error={change.error} title="The query was not changed" />}
       {found.isPending && <Waiting />}
       {found.error && <Problem error={found.error} retry={() => void found.refetch()} />}
-      {query && <Cause status={query.status} />}
+      {query && <Cause query={query} />}
       {query && (
         <Tabs
           value={tab}
@@ -100,8 +105,8 @@ function StateLine({ query }: { query: QueryView }): ReactNode {
 }
 
 /** Why the query is in its state, and what to do: nothing is more urgent on this page. */
-export function Cause({ status }: { status: Schemas["QueryStatusView"] }): ReactNode {
-  const { error, message } = status;
+function Cause({ query }: { query: QueryView }): ReactNode {
+  const { error, message } = query.status;
   if (!error && !message) return null;
   if (!error) return <Text size="sm">{message}</Text>;
   return (
@@ -127,15 +132,28 @@ export function Cause({ status }: { status: Schemas["QueryStatusView"] }): React
             ["Place", error.position && `line ${error.position.line}, column ${error.position.column}`],
           ]}
         />
+        <Cure query={query} />
       </Stack>
     </Alert>
   );
 }
 
 function Statement({ query }: { query: QueryView }): ReactNode {
+  const [edits, { open, close }] = useDisclosure(false);
   return (
     <Stack gap="md">
-      <Source text={query.sql} label="SQL" />
+      {edits ? (
+        <Suspense fallback={<Waiting />}>
+          <EditQuery query={query} close={close} />
+        </Suspense>
+      ) : (
+        <>
+          <Source text={query.sql} label="SQL" />
+          <Button size="xs" variant="default" className="start" onClick={open}>
+            Change the statement
+          </Button>
+        </>
+      )}
       <Facts
         facts={[
           ["Reads", <Relations key="reads" names={query.sources} />],
@@ -200,8 +218,7 @@ function Actions({ query, change }: ActionsProps): ReactNode {
       call: () => dataOf(api.POST("/v1/queries/{query}:restart", { params: path, body })),
     });
   const stopped = query.desired_state === "stopped";
-  const place = query.status.error?.record;
-  const record = place && `${place.entity}:${place.partition}:${place.offset}`;
+  const record = recordOf(query);
   return (
     <>
       <LineageButton root={`query:${quoted(query.name)}`} />
@@ -239,6 +256,7 @@ function Actions({ query, change }: ActionsProps): ReactNode {
           </Menu.Item>
         </Menu.Dropdown>
       </Menu>
+      <More query={query} />
     </>
   );
 }

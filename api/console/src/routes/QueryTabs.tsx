@@ -5,18 +5,18 @@ import { api, dataOf } from "../api/client";
 import { asText } from "../api/exact";
 import type { Schemas } from "../api/problem";
 import { usePoll } from "../events/useFeed";
-import { Facts, Source } from "../parts/Page";
+import { Diff } from "../parts/Diff";
+import { Facts, Section, Source } from "../parts/Page";
 import { Problem } from "../parts/Problem";
 import { type Column, Rows, Waiting } from "../parts/Rows";
 import { State } from "../parts/State";
 import { localTime } from "../parts/time";
 
 const POLL_MS = 5_000;
-const LINES = 200;
 type Of = { query: string };
 
 const EVENTS: Column<Schemas["QueryEventView"]>[] = [
-  { head: "Time", width: 160, cell: (event) => localTime(event.at) },
+  { head: "Time", width: 178, cell: (event) => localTime(event.at) },
   { head: "State", width: 110, cell: (event) => <State state={event.state} /> },
   { head: "Attempt", width: 80, cell: (event) => event.attempt },
   { head: "Version", width: 80, cell: (event) => event.generation },
@@ -38,15 +38,7 @@ export function Events({ query }: Of): ReactNode {
   return <Rows label="Events" columns={EVENTS} items={items} keyOf={(e) => `${e.at} ${e.state} ${e.attempt}`} />;
 }
 
-const VERSIONS: Column<Schemas["QueryVersionView"]>[] = [
-  { head: "Version", width: 80, cell: (version) => version.generation },
-  { head: "Time", width: 160, cell: (version) => localTime(version.at) },
-  { head: "By", width: 120, cell: (version) => version.by },
-  { head: "Change", cell: (version) => [version.change, version.reason].filter(Boolean).join(": ") },
-  { head: "SQL", cell: (version) => <span className="mono">{version.sql}</span> },
-];
-
-/** The statements that the query has had. */
+/** The statements that the query has had, the newest first, each with what it changed. */
 export function Versions({ query }: Of): ReactNode {
   const found = useQuery({
     queryKey: ["query", query, "history"],
@@ -54,27 +46,38 @@ export function Versions({ query }: Of): ReactNode {
   });
   if (found.error) return <Problem error={found.error} retry={() => void found.refetch()} />;
   if (!found.data) return <Waiting />;
-  return <Rows label="Versions" columns={VERSIONS} items={found.data.items} keyOf={(v) => String(v.generation)} />;
+  const items = [...found.data.items].sort((a, b) => b.generation - a.generation);
+  return (
+    <Stack gap="md">
+      {items.map((version, index) => (
+        <Version key={version.generation} version={version} before={items[index + 1]} />
+      ))}
+    </Stack>
+  );
 }
 
-/** The last log lines of the query's job. */
-export function Logs({ query }: Of): ReactNode {
-  const found = useQuery({
-    queryKey: ["query", query, "logs"],
-    queryFn: () =>
-      dataOf(api.GET("/v1/queries/{query}/logs", { params: { path: { query }, query: { tail: LINES } } })),
-    refetchInterval: POLL_MS,
-  });
-  if (found.error) return <Problem error={found.error} retry={() => void found.refetch()} />;
-  if (!found.data) return <Waiting />;
-  if (found.data.lines.length === 0) return <Text size="sm">The job has written no line yet.</Text>;
+type VersionProps = { version: Schemas["QueryVersionView"]; before: Schemas["QueryVersionView"] | undefined };
+
+function Version({ version, before }: VersionProps): ReactNode {
+  const { generation, at, by, sql, change, reason, desired_state } = version;
+  const switched = before && before.desired_state !== desired_state && `now ${desired_state}`;
   return (
-    <Stack gap={4}>
-      <Source text={found.data.lines.join("\n")} label="Log" />
-      <Text size="xs" c="dimmed">
-        The last {found.data.lines.length} lines, read again every {POLL_MS / 1000} s while you look.
+    <Section title={`Version ${generation}`}>
+      <Text size="sm" mb={6}>
+        {[`${localTime(at)} by ${by}`, switched, [change, reason].filter(Boolean).join(": ")]
+          .filter(Boolean)
+          .join(", ")}
       </Text>
-    </Stack>
+      {before && before.sql !== sql ? (
+        <Diff before={before.sql} after={sql} label={`Change to version ${generation}`} />
+      ) : before ? (
+        <Text size="sm" c="dimmed">
+          The statement is that of version {before.generation}.
+        </Text>
+      ) : (
+        <Source text={sql} label={`Statement of version ${generation}`} />
+      )}
+    </Section>
   );
 }
 

@@ -1,10 +1,10 @@
 import { Button, Group, SegmentedControl, Stack, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
-import { api, dataOf } from "../api/client";
-import { asText, parseExact } from "../api/exact";
+import { asText } from "../api/exact";
 import { quoted } from "../api/names";
 import type { Schemas } from "../api/problem";
+import { loadSample } from "../api/sample";
 import { Copy } from "../parts/Copy";
 import { Empty, Source } from "../parts/Page";
 import { Problem } from "../parts/Problem";
@@ -21,7 +21,7 @@ export function Sample({ view }: { view: View }): ReactNode {
   const [start, choose] = useState<Start>("latest");
   const found = useQuery({
     queryKey: ["sample", view.fqn, start],
-    queryFn: () => load(view.fqn, start),
+    queryFn: () => loadSample(view.fqn, start, LIMIT),
     // Each look reads the store: only the person asks for another one.
     staleTime: Number.POSITIVE_INFINITY,
     gcTime: 0,
@@ -69,13 +69,6 @@ export function Sample({ view }: { view: View }): ReactNode {
   );
 }
 
-async function load(relation: string, start: Start): Promise<Schemas["RelationSample"]> {
-  const query = { from: start, limit: LIMIT };
-  const path = { params: { path: { relation }, query }, parseAs: "text" } as const;
-  const text = await dataOf(api.GET("/v1/relations/{relation}/sample", path));
-  return parseExact(text as unknown as string) as Schemas["RelationSample"];
-}
-
 function unreadable(records: readonly Schemas["SampledRecord"][]): string {
   const count = records.filter(({ outcome }) => outcome === "undecodable").length;
   return count > 0 ? `${count} undecodable` : "";
@@ -94,7 +87,7 @@ function columnsOf(sample: Schemas["RelationSample"], hasOrder: boolean): Column
 
 const PLACE: Column<Record>[] = [
   { head: "Place", width: 90, cell: (one) => <span className="mono">{`${one.partition}:${one.offset}`}</span> },
-  { head: "Time", width: 160, cell: ({ timestamp }) => (timestamp ? localTime(Number(timestamp)) : "") },
+  { head: "Time", width: 178, cell: ({ timestamp }) => (timestamp ? localTime(Number(timestamp)) : "") },
   { head: "Key", cell: ({ key }) => <Cell value={key} /> },
 ];
 

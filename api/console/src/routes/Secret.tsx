@@ -151,7 +151,13 @@ function Apply({ secret }: { secret: string }): ReactNode {
         verb="Restart its queries"
         of="that use the secret"
         title={`Restart the queries that use ${secret}?`}
-        consequence="Its stores connect again. Each job starts again from its checkpoint, with the value that the secret has now."
+        consequence={
+          <>
+            Its stores connect again. Each job starts again from its checkpoint, with the value that the secret has
+            now.
+            <Preview path={path} />
+          </>
+        }
         forms={applyForms(secret)}
         call={async () =>
           setApplied(await dataOf(api.POST("/v1/secrets/{secret}:apply", { params: { path: { secret: path } } })))
@@ -165,6 +171,29 @@ function Apply({ secret }: { secret: string }): ReactNode {
         </Text>
       )}
     </Group>
+  );
+}
+
+/** What the server would restart. It is asked for when the dialog opens. */
+function Preview({ path }: { path: string }): ReactNode {
+  const found = useQuery({
+    queryKey: ["secrets", "preview", path],
+    queryFn: () =>
+      dataOf(
+        api.POST("/v1/secrets/{secret}:apply", { params: { path: { secret: path }, query: { dry_run: true } } }),
+      ),
+    gcTime: 0,
+    retry: false,
+  });
+  if (found.error) return <Problem error={found.error} title="What would restart is not known" />;
+  if (!found.data) return <Waiting />;
+  const { queries, left } = found.data;
+  return (
+    <Text size="sm" mt="xs" role="status" component="div" className="break">
+      {"Queries that would restart: "}
+      {queries.length === 0 ? "none" : <NameLinks kind="query" names={queries} most={20} />}
+      {left > 0 && ` ${left} more would keep the old value: you may not operate them.`}
+    </Text>
   );
 }
 

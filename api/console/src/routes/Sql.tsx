@@ -1,7 +1,9 @@
-import { Autocomplete, Button, Group, Kbd, Tabs, Text, UnstyledButton } from "@mantine/core";
+import type { EditorView } from "@codemirror/view";
+import { Autocomplete, Button, Group, Kbd, Tabs, Text } from "@mantine/core";
+import { useDisclosure } from "@mantine/hooks";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
-import { type ReactNode, useMemo, useRef, useState } from "react";
+import { type ReactNode, useEffect, useMemo, useRef, useState } from "react";
 import { api } from "../api/client";
 import { parseExact } from "../api/exact";
 import { type ApiError, asApiError, type Schemas } from "../api/problem";
@@ -9,9 +11,10 @@ import { Faults } from "../parts/Faults";
 import { Page } from "../parts/Page";
 import { AnyPlanView } from "../parts/Plan";
 import { Problem } from "../parts/Problem";
-import { localTime } from "../parts/time";
-import { clearHistory, keepDraft, type Past, readDraft, readHistory, remember } from "../sql/drafts";
+import { CatalogTree } from "../sql/CatalogTree";
+import { clearHistory, keepDraft, onOpen, readDraft, readHistory, remember } from "../sql/drafts";
 import { Editor, type Selected } from "../sql/Editor";
+import { History, Texts } from "../sql/Kept";
 import { marksOf } from "../sql/positions";
 import { Results } from "../sql/Results";
 import { type Checked, useNames, useValidation } from "../sql/validation";
@@ -29,6 +32,10 @@ export function Sql(): ReactNode {
   const [past, setPast] = useState(readHistory);
   const [ran, setRan] = useState<Part | null>(null);
   const waiting = useRef<AbortController | null>(null);
+  useEffect(() => onOpen(setText), []);
+  const editor = useRef<EditorView | null>(null);
+  const [full, { toggle: toggleFull }] = useDisclosure(false);
+  const [tree, { toggle: toggleTree }] = useDisclosure(false);
   const names = useNames();
   const checked = useValidation(text, context);
   const show = (value: string): void => void navigate({ search: (old) => ({ ...old, tab: value }), replace: true });
@@ -75,65 +82,90 @@ export function Sql(): ReactNode {
     return found;
   }, [checked, done, failure, ran, text]);
   return (
-    <Page title="SQL" actions={<RunButton running={run.isPending} run={() => start(null)} />}>
-      <Group gap="xs">
-        {CONTEXT.map((noun) => (
-          <Autocomplete
-            key={noun}
-            size="xs"
-            w={170}
-            aria-label={`Current ${noun}`}
-            placeholder={noun}
-            data={names[noun]}
-            value={context[noun] ?? ""}
-            onChange={(value) =>
-              void navigate({ search: (old) => ({ ...old, [noun]: value || undefined }), replace: true })
-            }
-          />
-        ))}
-        {done ? <Text size="sm">It has been run.</Text> : <Verdict checked={checked} />}
-      </Group>
-      <Editor
-        text={text}
-        marks={marks}
-        relations={names.relations}
-        onChange={(value) => {
-          setText(value);
-          keepDraft(value);
-        }}
-        onRun={start}
-      />
-      <Tabs value={tab} onChange={(value) => show(value ?? "plan")} keepMounted>
-        <Tabs.List mb="sm">
-          <Tabs.Tab value="plan">Plan</Tabs.Tab>
-          <Tabs.Tab value="results">Results</Tabs.Tab>
-          <Tabs.Tab value="history">History</Tabs.Tab>
-        </Tabs.List>
-        <Tabs.Panel value="plan">
-          <Plans checked={checked} />
-        </Tabs.Panel>
-        <Tabs.Panel value="results">
-          <Outcome
-            answer={run.data}
-            failure={failure}
-            running={run.isPending}
-            at={run.submittedAt}
-            stop={() => waiting.current?.abort()}
-          />
-        </Tabs.Panel>
-        <Tabs.Panel value="history">
-          <History
-            past={past}
-            choose={setText}
-            clear={() => {
-              clearHistory();
-              setPast([]);
+    <div className={full ? "full" : undefined}>
+      <Page title="SQL" actions={<RunButton running={run.isPending} run={() => start(null)} />}>
+        <Group gap="xs">
+          {CONTEXT.map((noun) => (
+            <Autocomplete
+              key={noun}
+              size="xs"
+              w={170}
+              aria-label={`Current ${noun}`}
+              placeholder={noun}
+              data={names[noun]}
+              value={context[noun] ?? ""}
+              onChange={(value) =>
+                void navigate({ search: (old) => ({ ...old, [noun]: value || undefined }), replace: true })
+              }
+            />
+          ))}
+          {done ? <Text size="sm">It has been run.</Text> : <Verdict checked={checked} />}
+          <Group gap="xs" ml="auto">
+            <Button size="compact-sm" variant="default" aria-pressed={tree} onClick={toggleTree}>
+              Catalog
+            </Button>
+            <Button size="compact-sm" variant="default" aria-pressed={full} onClick={toggleFull}>
+              Full screen
+            </Button>
+          </Group>
+        </Group>
+        <div className="beside">
+          {tree && <CatalogTree insert={(name) => insert(editor.current, name)} />}
+          <Editor
+            text={text}
+            marks={marks}
+            relations={names.relations}
+            onChange={(value) => {
+              setText(value);
+              keepDraft(value);
             }}
+            onRun={start}
+            editor={editor}
           />
-        </Tabs.Panel>
-      </Tabs>
-    </Page>
+        </div>
+        <Tabs value={tab} onChange={(value) => show(value ?? "plan")} keepMounted>
+          <Tabs.List mb="sm">
+            <Tabs.Tab value="plan">Plan</Tabs.Tab>
+            <Tabs.Tab value="results">Results</Tabs.Tab>
+            <Tabs.Tab value="history">History</Tabs.Tab>
+            <Tabs.Tab value="saved">Saved</Tabs.Tab>
+          </Tabs.List>
+          <Tabs.Panel value="plan">
+            <Plans checked={checked} />
+          </Tabs.Panel>
+          <Tabs.Panel value="results">
+            <Outcome
+              answer={run.data}
+              failure={failure}
+              running={run.isPending}
+              at={run.submittedAt}
+              stop={() => waiting.current?.abort()}
+            />
+          </Tabs.Panel>
+          <Tabs.Panel value="history">
+            <History
+              past={past}
+              choose={setText}
+              clear={() => {
+                clearHistory();
+                setPast([]);
+              }}
+            />
+          </Tabs.Panel>
+          <Tabs.Panel value="saved">
+            <Texts text={text} choose={setText} />
+          </Tabs.Panel>
+        </Tabs>
+      </Page>
+    </div>
   );
+}
+
+/** Put a name where the cursor is, and go on writing. */
+function insert(editor: EditorView | null, name: string): void {
+  if (editor === null) return;
+  editor.dispatch(editor.state.replaceSelection(name), { scrollIntoView: true });
+  editor.focus();
 }
 
 async function execute(body: Schemas["StatementBody"], signal: AbortSignal): Promise<Answer> {
@@ -226,30 +258,4 @@ function Outcome({ answer, failure, running, at, stop }: OutcomeProps): ReactNod
   }
   if (answer) return <Results key={at} results={answer.results} />;
   return <Text size="sm">Run a statement to see what it does.</Text>;
-}
-
-type HistoryProps = { past: readonly Past[]; choose: (text: string) => void; clear: () => void };
-
-function History({ past, choose, clear }: HistoryProps): ReactNode {
-  if (past.length === 0) {
-    return <Text size="sm">What you run is kept in this browser, except statements that may hold secrets.</Text>;
-  }
-  return (
-    <>
-      {past.map((one) => (
-        <UnstyledButton key={one.at} className="past" onClick={() => choose(one.sql)}>
-          <Text size="xs" c="dimmed">
-            {localTime(one.at)}
-            {one.failed && ", failed"}
-          </Text>
-          <Text className="mono" lineClamp={2}>
-            {one.sql}
-          </Text>
-        </UnstyledButton>
-      ))}
-      <Button size="xs" variant="default" mt="sm" onClick={clear}>
-        Forget the history
-      </Button>
-    </>
-  );
 }

@@ -2,7 +2,7 @@ import type { CompletionContext } from "@codemirror/autocomplete";
 import { sql } from "@codemirror/lang-sql";
 import type { Diagnostic } from "@codemirror/lint";
 import type { EditorView } from "@codemirror/view";
-import { type ReactNode, useMemo, useRef } from "react";
+import { type ReactNode, type RefObject, useMemo, useRef } from "react";
 import { CodeEditor } from "../parts/CodeEditor";
 import { dialect, FUNCTIONS } from "./dialect";
 
@@ -13,6 +13,7 @@ type Props = {
   relations: readonly string[];
   onChange: (text: string) => void;
   onRun: (selected: Selected | null) => void;
+  editor?: RefObject<EditorView | null>;
 };
 
 /** The SQL editor. */
@@ -41,6 +42,7 @@ export function Editor(props: Props): ReactNode {
       keys={[{ key: "Mod-Enter", run, preventDefault: true }]}
       hint="SELECT … or CREATE STREAM … AS SELECT …"
       focus
+      {...(props.editor ? { editor: props.editor } : {})}
     />
   );
 }

@@ -24,11 +24,20 @@ export function keepDraft(text: string): void {
   }
 }
 
+const listeners = new Set<(text: string) => void>();
+
+/** Hear of texts that are opened while the workspace is shown. */
+export function onOpen(listener: (text: string) => void): () => void {
+  listeners.add(listener);
+  return () => void listeners.delete(listener);
+}
+
 /** Let the workspace open with this text; what stood there goes into the history. */
 export function openText(text: string): void {
   const old = readDraft();
   if (old.trim() !== "" && old !== text) remember(old, false);
   keepDraft(text);
+  for (const listener of listeners) listener(text);
 }
 
 /** What was run from this browser, the newest first. */
@@ -50,6 +59,39 @@ export function remember(sql: string, failed: boolean): void {
     localStorage.setItem(HISTORY, JSON.stringify(kept));
   } catch {
     // As above.
+  }
+}
+
+const SAVED = "leatstream.sql.saved";
+export type Saved = { name: string; sql: string };
+
+/** The texts that were saved in this browser, by name. */
+export function readSaved(): Saved[] {
+  try {
+    const found: unknown = JSON.parse(localStorage.getItem(SAVED) ?? "[]");
+    return Array.isArray(found) ? (found as Saved[]) : [];
+  } catch {
+    return [];
+  }
+}
+
+/** Save a text under a name, in place of the one that has it; says why not, if so. */
+export function save(name: string, sql: string): string | undefined {
+  if (SECRETS.test(sql)) return "It may hold a secret, which no browser should keep.";
+  return write([...readSaved().filter((one) => one.name !== name), { name, sql }]);
+}
+
+/** Forget a saved text. */
+export function unsave(name: string): void {
+  write(readSaved().filter((one) => one.name !== name));
+}
+
+function write(saved: readonly Saved[]): string | undefined {
+  try {
+    localStorage.setItem(SAVED, JSON.stringify([...saved].sort((a, b) => a.name.localeCompare(b.name))));
+    return undefined;
+  } catch {
+    return "The browser's storage is full or closed.";
   }
 }
 
