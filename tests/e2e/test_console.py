@@ -663,8 +663,8 @@ def test_the_identity_provider_signs_people_in(
         expect(other.get_by_role("button", name="Sign out")).to_be_visible()
         page.evaluate("window.readByAnn = true")
         page.evaluate(shown_again)
-        page.wait_for_function("window.readByAnn === undefined")  # nothing that ann has read stays
         expect(page.get_by_text(f"{provider.url}#ben")).to_be_visible()
+        assert page.evaluate("window.readByAnn === undefined")  # nothing that ann has read stays
         other.route("**/v1/session", lambda route: route.abort())
         other.get_by_role("button", name="Sign out").click()
         expect(other.get_by_text("You are still signed in")).to_be_visible()

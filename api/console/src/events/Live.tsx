@@ -1,4 +1,4 @@
-import { Text, Tooltip } from "@mantine/core";
+import { Text } from "@mantine/core";
 import type { ReactNode } from "react";
 import { useFeedState } from "./feed";
 
@@ -8,12 +8,16 @@ export function Live(): ReactNode {
   return (
     <span role="status" className="live">
       {lost && (
-        <Tooltip label="The server sends no changes now. Pages are read again every few seconds instead.">
-          <Text size="sm" component="span" className="state" data-tone="wait" tabIndex={0}>
-            <span className="dot" aria-hidden="true" />
-            Not live
-          </Text>
-        </Tooltip>
+        <Text
+          size="sm"
+          component="span"
+          className="state"
+          data-tone="wait"
+          title="The server sends no changes now. Pages are read again every few seconds instead."
+        >
+          <span className="dot" aria-hidden="true" />
+          Not live
+        </Text>
       )}
     </span>
   );

@@ -1,8 +1,8 @@
 import type { ReactNode } from "react";
 import { asText } from "../api/exact";
 import type { Schemas } from "../api/problem";
+import { Origin } from "./Origin";
 import { type Column, Rows } from "./Rows";
-import { Origin } from "./State";
 
 type Effective = Record<string, Schemas["EffectiveView"]>;
 type Row = [string, Schemas["EffectiveView"]];

@@ -6,7 +6,6 @@ import {
   Group,
   NavLink,
   Text,
-  Tooltip,
   useComputedColorScheme,
   useMantineColorScheme,
 } from "@mantine/core";
@@ -58,11 +57,15 @@ export function Shell(): ReactNode {
             </Anchor>
             <Live />
             <SchemeButton />
-            <Tooltip label="Sign out">
-              <ActionIcon variant="subtle" color="gray" onClick={() => leave.mutate()} aria-label="Sign out">
-                <IconLogout size={18} aria-hidden />
-              </ActionIcon>
-            </Tooltip>
+            <ActionIcon
+              variant="subtle"
+              color="gray"
+              onClick={() => leave.mutate()}
+              title="Sign out"
+              aria-label="Sign out"
+            >
+              <IconLogout size={18} aria-hidden />
+            </ActionIcon>
           </Group>
         </Group>
       </AppShell.Header>
@@ -168,15 +171,14 @@ function SchemeButton(): ReactNode {
   const next = scheme === "dark" ? "light" : "dark";
   const Icon = next === "dark" ? IconMoon : IconSun;
   return (
-    <Tooltip label={`Use ${next} colours`}>
-      <ActionIcon
-        variant="subtle"
-        color="gray"
-        onClick={() => setColorScheme(next)}
-        aria-label={`Use ${next} colours`}
-      >
-        <Icon size={18} aria-hidden />
-      </ActionIcon>
-    </Tooltip>
+    <ActionIcon
+      variant="subtle"
+      color="gray"
+      onClick={() => setColorScheme(next)}
+      title={`Use ${next} colours`}
+      aria-label={`Use ${next} colours`}
+    >
+      <Icon size={18} aria-hidden />
+    </ActionIcon>
   );
 }

@@ -1,1 +1,0 @@
-import{V as e}from"./client-k8AlNXYY.js";import{t}from"./link-CfXAPwpM.js";import{t as n}from"./jsx-runtime-C3cWAN_r.js";var r=n();function i({root:n}){return(0,r.jsx)(e,{component:t,to:`/lineage`,search:{root:n},size:`xs`,variant:`default`,children:`Lineage`})}export{i as t};

@@ -1,1 +1,0 @@
-import{A as e,I as t}from"./matchContext-BoXQc737.js";import{t as n}from"./InputBase-Dgtz2Ije.js";import{t as r}from"./jsx-runtime-C3cWAN_r.js";var i=r(),a=e(e=>{let r=t([`Input`,`InputWrapper`,`TextInput`],null,e);return(0,i.jsx)(n,{component:`input`,...r,__staticSelector:`TextInput`})});a.classes=n.classes,a.displayName=`@mantine/core/TextInput`;export{a as t};
