@@ -459,6 +459,19 @@ class TestAudit:
         with fresh.units(write=False) as unit:
             assert unit.audit.broken() is None
 
+    def test_it_is_followed_behind_a_number(self, admin: TestClient) -> None:
+        for number in range(3):
+            admin.put(f"/v1/databases/f{number}", json={})
+        every = admin.get("/v1/audit-events", params={"page_size": 1000}).json()["items"]
+        oldest_first = [one["number"] for one in reversed(every)]
+        last, read = 0, list[int]()
+        while found := admin.get("/v1/audit-events", params={"after": last, "page_size": 2}).json()["items"]:
+            read += [one["number"] for one in found]
+            last = read[-1]
+        assert read == oldest_first
+        both = admin.get("/v1/audit-events", params={"after": 0, "page_token": "5"})
+        assert (both.status_code, both.json()["code"]) == (422, "validation")
+
     def test_a_changed_event_is_found(self, fresh: Any, admin: TestClient) -> None:
         import sqlalchemy as sa
 

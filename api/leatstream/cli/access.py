@@ -1,4 +1,4 @@
-"""``leat api-token``, ``whoami`` and ``audit``; roles and accounts are nouns like others."""
+"""``leat api-token`` and ``whoami``; roles and accounts are nouns like others."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Annotated, Any
 import typer
 
 from leatstream.cli.nouns import NOUNS, Name, make_app
-from leatstream.cli.output import Output, stderr, write_items, write_object
-from leatstream.cli.session import OutputOption, WideOption, open_client
+from leatstream.cli.output import Output, stderr, write_object
+from leatstream.cli.session import OutputOption, open_client
 
 _NOUN = next(noun for noun in NOUNS if noun.name == "api-token")
 app = make_app(_NOUN)
@@ -61,17 +61,3 @@ def rotate(
 def whoami(context: typer.Context, output: OutputOption = Output.TABLE) -> None:
     """Show your account, its role and what it may do in the organization."""
     write_object(open_client(context).call("GET", "/v1/me"), output)
-
-
-def audit(
-    context: typer.Context,
-    account: Annotated[str | None, typer.Option(help="Only events of this account.")] = None,
-    limit: Annotated[int, typer.Option(help="How many of the newest.", min=1, max=1000)] = 50,
-    output: OutputOption = Output.TABLE,
-    wide: WideOption = False,
-) -> None:
-    """Show who changed what, and what was refused; the newest first."""
-    params: dict[str, Any] = {"page_size": limit, **({"account": account} if account else {})}
-    answer = open_client(context).call("GET", "/v1/audit-events", params=params)
-    columns = ("at", "principal", "role", "operation", "kind", "name", "outcome", "address")
-    write_items(answer, columns, output, wide=wide)

@@ -16,6 +16,7 @@ from leatstream.cli import (
     access,
     admin,
     applications,
+    audit,
     catalog,
     drivers,
     embedded,
@@ -126,7 +127,7 @@ for _name, _app in _WITH_MORE.items():
 app.command()(login.login)
 app.command()(login.logout)
 app.command()(access.whoami)
-app.command()(access.audit)
+app.command()(audit.audit)
 app.add_typer(drivers.app, name="driver")
 app.add_typer(admin.app, name="admin")
 app.add_typer(catalog.app, name="catalog")

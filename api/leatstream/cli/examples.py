@@ -115,7 +115,11 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "login": ("login", "login --device"),
     "logout": ("logout",),
     "whoami": ("whoami", "whoami -o json"),
-    "audit": ("audit", "audit --account ci --limit 200 -o ndjson"),
+    "audit": (
+        "audit",
+        "audit --account ci --limit 200 -o ndjson",
+        "audit -f --cursor audit.cursor -o ndjson",
+    ),
     "admin bootstrap": (
         "admin bootstrap ann@example.com",
         "admin bootstrap ann --data-dir /var/lib/leatstream",

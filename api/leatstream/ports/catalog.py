@@ -161,12 +161,18 @@ class AuditRows(Protocol):
         """Append an event; called inside the transaction of the change that it is about."""
 
     def page(
-        self, *, before: int | None = None, limit: int = 100, principal: str | None = None
+        self,
+        *,
+        before: int | None = None,
+        after: int | None = None,
+        limit: int = 100,
+        principal: str | None = None,
     ) -> Sequence[AuditEvent]:
-        """Events, newest first.
+        """Events, newest first; with ``after`` oldest first.
 
         Args:
             before: only events with a smaller number.
+            after: only events with a larger number.
             limit: most events to return.
             principal: only events of this account.
         """

@@ -36,19 +36,28 @@ class SqlAuditRows:
         self._connection.execute(sa.insert(tables.audit_events), row)
 
     def page(
-        self, *, before: int | None = None, limit: int = 100, principal: str | None = None
+        self,
+        *,
+        before: int | None = None,
+        after: int | None = None,
+        limit: int = 100,
+        principal: str | None = None,
     ) -> Sequence[AuditEvent]:
-        """Events, newest first.
+        """Events, newest first; with ``after`` oldest first.
 
         Args:
             before: only events with a smaller number.
+            after: only events with a larger number.
             limit: the most events.
             principal: only events of this account.
         """
         c = tables.audit_events.c
-        statement = sa.select(tables.audit_events).order_by(c.id.desc()).limit(limit)
+        order = c.id.desc() if after is None else c.id
+        statement = sa.select(tables.audit_events).order_by(order).limit(limit)
         if before is not None:
             statement = statement.where(c.id < before)
+        if after is not None:
+            statement = statement.where(c.id > after)
         if principal is not None:
             statement = statement.where(c.principal == principal)
         return [_event(dict(row)) for row in self._connection.execute(statement).mappings()]

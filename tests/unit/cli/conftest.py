@@ -59,6 +59,7 @@ def service(monkeypatch: pytest.MonkeyPatch) -> Service:
     for module in (
         "access",
         "applications",
+        "audit",
         "catching_up",
         "drivers",
         "events",

@@ -308,8 +308,15 @@ def list_audit_events(
             description="Only events of this account.",
         ),
     ] = None,
+    after: Annotated[
+        int | None,
+        Query(ge=0, lt=2**63, description="Only events behind the one with this number, oldest first."),
+    ] = None,
 ) -> AuditEventList:
-    """List the audit log, newest first."""
-    page = audit.list_events(env, caller, page_size, page_token, account)
+    """List the audit log, newest first.
+
+    To follow it, ask for what is behind the last number that you have: `after`, which gives no page token.
+    """
+    page = audit.list_events(env, caller, page_size, page_token, account, after)
     items = [AuditEventView.from_domain(one) for one in page.items]
     return AuditEventList(items=items, next_page_token=page.next_page_token)

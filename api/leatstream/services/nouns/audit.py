@@ -20,8 +20,9 @@ def list_events(
     page_size: int = 100,
     page_token: str | None = None,
     account: str | None = None,
+    after: int | None = None,
 ) -> Page[AuditEvent]:
-    """One page of the log, newest first.
+    """One page of the log, newest first; with ``after`` what is behind that event, oldest first.
 
     Args:
         env: the environment.
@@ -29,12 +30,22 @@ def list_events(
         page_size: events per page, at least 1.
         page_token: of the page before; None = the newest.
         account: only events of this account.
+        after: number of an event.
 
     Raises:
         AccessError: permission-denied.
-        RequestError: invalid-page-token.
+        RequestError: invalid-page-token; validation for a page token with ``after``.
     """
     require(principal, Privilege.AUDIT, "read the audit log")
+    if after is not None:
+        if page_token is not None:
+            raise RequestError(
+                "validation",
+                "The log is read by page_token, newest first, or by after, oldest first.",
+                hint="Leave one of them out; after is the number of the last event that you have.",
+            )
+        with env.open_unit(write=False) as unit:
+            return Page(list(unit.audit.page(after=after, limit=page_size, principal=account)), None)
     if page_token is not None and not (page_token.isascii() and page_token.isdecimal()):
         raise RequestError("invalid-page-token", "The page token is not one that this list gave.")
     before = int(page_token[:18]) if page_token is not None else None

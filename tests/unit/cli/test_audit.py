@@ -1,0 +1,99 @@
+"""``leat audit``: a table of the newest events, and lines that continue where they ended."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import httpx2
+import pytest
+
+from leatstream.cli import audit as module
+
+if TYPE_CHECKING:
+    from tests.unit.cli.conftest import Result, Service
+
+    Leat = Callable[..., Result]
+
+REFUSED = {"status": 401, "code": "unauthenticated", "detail": "The token is not valid."}
+
+
+def event(number: int, **more: Any) -> dict[str, Any]:
+    return {
+        "number": number,
+        "at": "2026-01-31T12:00:00.5Z",
+        "principal": "ann",
+        "role": "sysadmin",
+        "operation": "create",
+        "kind": "service_account",
+        "name": "ci",
+        "outcome": "allowed",
+        "address": "127.0.0.1",
+        "hash": "00",
+        **more,
+    }
+
+
+@pytest.fixture
+def log(service: Service, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """What the server has; a fault is answered once, and the end of the log refuses the token."""
+    has: list[Any] = []
+    slept: list[float] = []
+
+    def answer(request: httpx2.Request) -> httpx2.Response:
+        asked = dict(request.url.params)
+        faults = [one for one in has if not isinstance(one, dict)]
+        if faults and "after" in asked:
+            has.remove(faults[0])
+            return faults[0]  # type: ignore[no-any-return]
+        events = [one for one in has if isinstance(one, dict)]
+        if "after" not in asked:
+            return httpx2.Response(200, json={"items": events[::-1][: int(asked["page_size"])]})
+        found = [one for one in events if one["number"] > int(asked["after"])]
+        if not found and len(slept) > 2:
+            return httpx2.Response(401, json=REFUSED)
+        return httpx2.Response(200, json={"items": found[:2]})
+
+    monkeypatch.setattr(module, "_sleep", slept.append)
+    monkeypatch.setattr(service, "handle", answer)
+    return has
+
+
+def test_the_newest_are_a_table(log: list[Any], leat: Leat) -> None:
+    log += [event(1), event(2, name="cd")]
+    done = leat("audit", "--limit", "1", "-o", "json")
+    assert [one["number"] for one in json.loads(done.out)["items"]] == [2]
+
+
+def test_lines_continue_behind_the_cursor(log: list[Any], leat: Leat, tmp_path: Path) -> None:
+    """From the oldest event without one; over a server that starts again; until the token is refused."""
+    cursor = tmp_path / "cursor"
+    command = ("audit", "-f", "--cursor", str(cursor), "-o", "ndjson")
+    log += [event(3), event(4), event(5), httpx2.Response(503, json={"status": 503, "detail": "no"})]
+    done = leat(*command)
+    assert [json.loads(line)["number"] for line in done.out.splitlines()] == [3, 4, 5]
+    assert (cursor.read_text(), done.status != 0) == ("5\n", True)
+    assert "asked again" in done.err
+    log += [event(6, outcome="denied", code="permission-denied", name="a\nb")]
+    done = leat(*command[:-2])
+    line = "2026-01-31T12:00:00Z  denied   ann (sysadmin)  create service account a\\nb  permission-denied  127.0.0.1"
+    assert done.out == f"{line}\n"
+    assert cursor.read_text() == "6\n"
+
+
+def test_without_a_cursor_the_last_ones_come_first(log: list[Any], leat: Leat) -> None:
+    log += [event(3), event(4), event(5)]
+    done = leat("audit", "-f", "--limit", "2", "-o", "ndjson")
+    assert [json.loads(line)["number"] for line in done.out.splitlines()] == [4, 5]
+
+
+@pytest.mark.parametrize("text", ["", "x", "9"])
+def test_a_cursor_that_is_none_is_refused(log: list[Any], leat: Leat, tmp_path: Path, text: str) -> None:
+    log += [event(3)]
+    (tmp_path / "cursor").write_text(text)
+    done = leat("audit", "-f", "--cursor", str(tmp_path / "cursor"))
+    assert (done.status, done.out) == (2, "")
+    assert leat("audit", "--cursor", "x").status == 2
+    assert leat("audit", "-f", "-o", "csv").status == 2
