@@ -98,6 +98,16 @@ _EXAMPLES |= {
         '  rotate_when = "2027-01" # change it for a new value\n}\n'
     ),
 }
+_EPHEMERAL_EXAMPLES = {
+    "leatstream_token": (
+        'ephemeral "leatstream_token" "deploy" {\n'
+        "  account = leatstream_service_account.ci.name\n"
+        '  role    = "deployer"\n}\n\n'
+        'provider "leatstream" {\n'
+        '  alias = "deployer"\n'
+        "  token = ephemeral.leatstream_token.deploy.value # in no state\n}\n"
+    ),
+}
 _SAMPLE = {
     "store": "events",
     "database": "demo",
@@ -127,6 +137,8 @@ def render(document: Mapping[str, Any]) -> dict[str, str]:
         pages[f"resources/{_short(name)}.md"] = _resource_page(name, resource)
     for name, resource in schema.data_sources.items():
         pages[f"data-sources/{_short(name)}.md"] = _data_page(name, resource)
+    for name, resource in schema.ephemerals.items():
+        pages[f"ephemeral-resources/{_short(name)}.md"] = _ephemeral_page(name, resource)
     for name, function in schema.functions.items():
         pages[f"functions/{name}.md"] = _function_page(name, function)
     return pages
@@ -189,6 +201,15 @@ def _data_page(name: str, source: Resource) -> str:
         + _lines(source.attributes, lambda item: item.mode == "computed").rstrip()
         + "\n"
     )
+
+
+def _ephemeral_page(name: str, resource: Resource) -> str:
+    text = _head(f"{name} (Ephemeral Resource)", resource.description)
+    text += "It needs Terraform 1.10 or OpenTofu 1.11. If Terraform is killed, the object stays.\n\n"
+    text += "## Example\n\n" + _code(_EPHEMERAL_EXAMPLES[name])
+    text += "## Arguments\n\n" + _lines(resource.attributes, lambda item: item.configurable)
+    computed = _lines(resource.attributes, lambda item: not item.configurable)
+    return f"{text}## Read-only\n\n{computed}".rstrip() + "\n"
 
 
 def _function_page(name: str, function: Mapping[str, Any]) -> str:

@@ -43,6 +43,7 @@ _RESOURCE = (
     "excludes",
     "create",
     "rotates",
+    "ephemeral",
 )
 
 PROVIDER: dict[str, Any] = {

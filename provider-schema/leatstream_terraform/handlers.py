@@ -13,6 +13,7 @@ from leatstream_terraform.applying import apply
 from leatstream_terraform.checks import check
 from leatstream_terraform.codec import UNKNOWN, decode, encode, has_unknown
 from leatstream_terraform.diagnostics import Diagnostic, Failed, from_problem
+from leatstream_terraform.ephemerals import close_object, open_object
 from leatstream_terraform.planning import plan
 from leatstream_terraform.protocol import Protocol
 from leatstream_terraform.reading import import_state, read, read_data
@@ -92,6 +93,8 @@ class Handlers:
             response.resources.add(type_name=name)
         for name in schema.data_sources:
             response.data_sources.add(type_name=name)
+        for name in schema.ephemerals:
+            response.ephemeral_resources.add(type_name=name)
         for name in schema.functions:
             response.functions.add(name=name)
 
@@ -235,6 +238,30 @@ class Handlers:
         source = self.session.schema.data_sources[request.type_name]
         value = read_data(self.session, source, decode(request.config.msgpack))
         response.state.msgpack = encode(complete(source.attributes, value))
+
+    # ---- ephemeral resources -------------------------------------------------------------------------------
+
+    def _ephemeral(self, name: str) -> Resource:
+        found = self.session.schema.ephemerals.get(name)
+        if found is None:
+            raise Failed(Diagnostic(f"leatstream has no ephemeral resource {name}"))
+        return found
+
+    def ValidateEphemeralResourceConfig(self, request: Any, response: Any) -> None:
+        """Check an ephemeral block by itself."""
+        resource = self._ephemeral(request.type_name)
+        self._tell(response, *check(resource.attributes, decode(request.config.msgpack)))
+
+    def OpenEphemeralResource(self, request: Any, response: Any) -> None:
+        """Make an object that exists while Terraform runs."""
+        resource = self._ephemeral(request.type_name)
+        value, response.private = open_object(self.session, resource, decode(request.config.msgpack))
+        response.result.msgpack = encode(complete(resource.attributes, value))
+
+    def CloseEphemeralResource(self, request: Any, response: Any) -> None:
+        """Delete such an object."""
+        resource = self._ephemeral(request.type_name)
+        self._tell(response, *close_object(self.session, resource, request.private))
 
     def _identify(self, message: Any, resource: Resource, state: Mapping[str, Any]) -> None:
         names = {name: state.get(name) for name in resource.key}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.resources import files
 from typing import Any, Literal
@@ -18,6 +18,8 @@ from leatstream_terraform.codec import UNKNOWN, Key, Path, number
 Mode = Literal["required", "optional", "computed", "optional_computed"]
 Nesting = Literal["single", "list", "map"]
 FORMAT = 1
+# Of resources that rotate: what only an update reads.
+_ROTATION = ("rotate_when", "grace_minutes")
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +114,8 @@ class Resource:
             ``provider-schema/README.md``.
         create: method of the request that makes an object.
         rotates: an update is ``POST <path>:rotate``, which makes a new value.
+        ephemeral: what differs in the ephemeral resource of this type: ``description``, ``descriptions`` and
+            ``defaults`` of attributes; None if there is none.
     """
 
     name: str
@@ -133,6 +137,7 @@ class Resource:
     excludes: tuple[Mapping[str, Any], ...] = ()
     create: str = "PUT"
     rotates: bool = False
+    ephemeral: Mapping[str, Any] | None = None
 
     def with_semantic(self, kind: str) -> Attribute | None:
         """The first top-level attribute compared in the given way."""
@@ -164,6 +169,7 @@ class ProviderSchema:
     resources: Mapping[str, Resource]
     data_sources: Mapping[str, Resource]
     functions: Mapping[str, Mapping[str, Any]]
+    ephemerals: Mapping[str, Resource] = field(default_factory=dict)
 
 
 def _attribute(name: str, raw: Mapping[str, Any]) -> Attribute:
@@ -225,6 +231,7 @@ def _resource(name: str, raw: Mapping[str, Any]) -> Resource:
         excludes=tuple(raw.get("excludes", ())),
         create=raw.get("create", "PUT"),
         rotates=raw.get("rotates", False),
+        ephemeral=raw.get("ephemeral"),
     )
 
 
@@ -242,6 +249,7 @@ def parse(document: Mapping[str, Any]) -> ProviderSchema:
         resources=resources,
         data_sources={name: as_data_source(r) for name, r in resources.items() if r.data_source},
         functions=document.get("functions", {}),
+        ephemerals={name: as_ephemeral(r) for name, r in resources.items() if r.ephemeral is not None},
     )
 
 
@@ -284,6 +292,26 @@ def as_data_source(resource: Resource) -> Resource:
         resource.import_id,
         readable(resource.attributes, resource.key),
     )
+
+
+def as_ephemeral(resource: Resource) -> Resource:
+    """The ephemeral resource: its names may be left out, and nothing is there for an update."""
+    differs = resource.ephemeral or {}
+    defaults = differs.get("defaults", {})
+    attributes = {}
+    for name, item in resource.attributes.items():
+        if name in _ROTATION:
+            continue
+        mode: Mode = item.mode
+        text = item.description
+        if name in resource.key:
+            mode, text = "optional_computed", f"{text.rstrip('.')}; left out = a new one."
+        elif name in defaults:
+            mode = "optional_computed"
+            text = f"{text.partition(';')[0].rstrip('.')}; default {defaults[name]}."
+        text = differs.get("descriptions", {}).get(name, text)
+        attributes[name] = replace(item, mode=mode, description=text, replace=False, trigger=False)
+    return replace(resource, attributes=attributes, description=differs["description"])
 
 
 def empty(attributes: Mapping[str, Attribute]) -> dict[str, Any]:

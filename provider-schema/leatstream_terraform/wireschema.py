@@ -81,6 +81,9 @@ def all_schemas(protocol: Protocol, schema: ProviderSchema) -> Any:
     for name, resource in schema.data_sources.items():
         message = schema_message(protocol, resource.attributes, resource.description)
         result.data_source_schemas[name].CopyFrom(message)
+    for name, resource in schema.ephemerals.items():
+        message = schema_message(protocol, resource.attributes, resource.description)
+        result.ephemeral_resource_schemas[name].CopyFrom(message)
     for name, function in schema.functions.items():
         result.functions[name].CopyFrom(function_message(protocol, function))
     capabilities(result.server_capabilities)

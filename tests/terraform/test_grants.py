@@ -135,3 +135,50 @@ def test_a_team_by_single_grants(service: TestClient, terraform_at: Any) -> None
     assert "4 imported, 0 added, 0 changed, 0 destroyed" in shown
     terraform.destroy()
     assert service.get("/v1/roles/web").status_code == 404
+
+
+DEPLOY = """
+resource "leatstream_role" "deployer" {
+  name   = "deployer"
+  grants = [{ privilege = "create_database", on = "organization" }]
+}
+resource "leatstream_service_account" "cd" {
+  name  = "cd"
+  roles = [leatstream_role.deployer.name]
+}
+"""
+BY_CD = """
+ephemeral "leatstream_token" "cd" {
+  account = leatstream_service_account.cd.name
+  role    = $role
+}
+provider "leatstream" {
+  alias = "cd"
+  token = ephemeral.leatstream_token.cd.value
+}
+resource "leatstream_database" "made" {
+  provider = leatstream.cd
+  name     = "made"
+}
+"""
+
+
+def test_a_token_for_one_run_is_in_no_state(service: TestClient, terraform_at: Any) -> None:
+    token = service.headers["Authorization"].removeprefix("Bearer ")
+    terraform = terraform_at(str(service.base_url), token)
+    terraform.write(DEPLOY)
+    terraform.init()
+    terraform.apply()
+    terraform.write(DEPLOY + BY_CD.replace("$role", "leatstream_role.deployer.name"))
+    terraform.apply()
+    terraform.is_settled()
+    events = service.get("/v1/audit-events", params={"account": "cd"}).json()["items"]
+    assert ("create", "database", "made") in {(e["operation"], e["kind"], e["name"]) for e in events}
+    left = [one["account"] for one in service.get("/v1/tokens").json()["items"]]
+    assert "cd" not in left
+    assert "leat_" not in terraform.run("state", "pull").stdout
+    terraform.write(DEPLOY + BY_CD.replace("$role", '"orgadmin"'))
+    assert "orgadmin" in terraform.fails("plan")
+    terraform.write(DEPLOY + BY_CD.replace("$role", "leatstream_role.deployer.name"))
+    terraform.destroy()
+    assert service.get("/v1/databases/made").status_code == 404

@@ -10,7 +10,7 @@ import pytest
 from leatstream_terraform.codec import UNKNOWN, decode, encode
 from leatstream_terraform.handlers import Handlers
 from leatstream_terraform.protocol import PROVIDER, Protocol
-from leatstream_terraform.rest import ProblemError
+from leatstream_terraform.rest import Answer, ProblemError
 from leatstream_terraform.schema import complete, load
 from leatstream_terraform.session import Private, Session
 
@@ -282,3 +282,44 @@ def test_timeouts_may_not_be_known_yet(timeouts: Any) -> None:
     private = Private()
     private.take_timeouts({"timeouts": timeouts})
     assert private.timeouts == ({"create": "1m"} if timeouts == {"create": "1m"} else {})
+
+
+class Service:
+    """Answers one request after another, and keeps what was asked."""
+
+    def __init__(self, *answers: Any) -> None:
+        self.answers, self.asked = list(answers), list[tuple[str, str, Any]]()
+
+    def request(self, method: str, path: str, body: Any = None, *_: Any, **__: Any) -> Answer:
+        self.asked.append((method, path, body))
+        answer = self.answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return Answer(200, answer, {})
+
+
+@pytest.mark.parametrize(
+    "ending", [None, ProblemError(404, {}), ProblemError(409, {"detail": "It is in use."})]
+)
+def test_a_token_that_exists_while_terraform_runs(handlers: Handlers, ending: Any) -> None:
+    """What cannot be deleted at the end is a warning: what was to be done is done."""
+    service = Service(
+        {"name": "x", "value": "leat_v", "account": "ci", "role": "web", "scope": "read"}, ending
+    )
+    handlers.session.client = service  # type: ignore[assignment]
+    kind = {"type_name": "leatstream_token"}
+    ephemeral = handlers.session.schema.ephemerals["leatstream_token"]
+    config = dynamic(complete(ephemeral.attributes, {"account": "ci", "token_scope": "read"}))
+    assert not call(handlers, "ValidateEphemeralResourceConfig", **kind, config=config).diagnostics
+    opened = call(handlers, "OpenEphemeralResource", **kind, config=config)
+    value = decode(opened.result.msgpack)
+    assert (value["value"], value["token_scope"]) == ("leat_v", "read")
+    assert b"leat_v" not in opened.private
+    closed = call(handlers, "CloseEphemeralResource", **kind, private=opened.private)
+    (made, path, body), (deleted, same, _) = service.asked
+    assert (made, deleted, body) == ("POST", "DELETE", {"account": "ci", "scope": "read", "lifetime_days": 1})
+    assert path == same
+    assert path.startswith("/v1/tokens/")
+    assert [one.severity for one in closed.diagnostics] == (
+        [2] if getattr(ending, "status", 404) == 409 else []
+    )

@@ -106,6 +106,12 @@ class TokenBody(Body):
             path_attributes={"name": "Name of the token, exact."},
             create="POST",
             rotates=True,
+            ephemeral={
+                "defaults": {"lifetime_days": 1},
+                "descriptions": {"value": "The bearer token. It is in no plan and no state."},
+                "description": "An API token that exists while Terraform runs. It is made when Terraform "
+                "needs it, and deleted at the end of the command.",
+            },
             attributes={
                 "comment": {"replace": True},
                 "value": {

@@ -1,0 +1,53 @@
+"""Ephemeral resources: objects of the service that exist while Terraform runs."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Mapping
+from typing import Any
+
+from leatstream_terraform import plan as rules
+from leatstream_terraform.diagnostics import Diagnostic
+from leatstream_terraform.names import fill_path
+from leatstream_terraform.rest import Cancelled, ProblemError, ServiceDown
+from leatstream_terraform.schema import Resource
+from leatstream_terraform.session import Session, label
+from leatstream_terraform.wire import from_rest
+
+
+def open_object(
+    session: Session, resource: Resource, config: Mapping[str, Any]
+) -> tuple[dict[str, Any], bytes]:
+    """Make the object; its value, and what ``close_object`` needs. The value is kept nowhere else.
+
+    Args:
+        session: of the provider.
+        resource: of the schema's ``ephemerals``.
+        config: what the block says, all of it known.
+    """
+    defaults = (resource.ephemeral or {}).get("defaults", {})
+    wanted = {name: config.get(name) for name in resource.attributes}
+    wanted |= {name: value for name, value in defaults.items() if wanted[name] is None}
+    wanted |= {name: f"terraform-{secrets.token_hex(6)}" for name in resource.key if wanted[name] is None}
+    document = {**resource.constants, **rules.body(resource.attributes, wanted, wanted)}
+    path = fill_path(resource.path, wanted)
+    answer = session.service().request(resource.create, path, document, {"If-None-Match": "*"}).body
+    key = {name: wanted[name] for name in resource.key}
+    return from_rest(resource.attributes, answer or {}, wanted), json.dumps(key).encode()
+
+
+def close_object(session: Session, resource: Resource, private: bytes) -> list[Diagnostic]:
+    """Delete the object; a warning if that does not succeed, as what Terraform was to do is done."""
+    key = json.loads(private)
+    try:
+        session.service().request("DELETE", fill_path(resource.path, key))
+    except ProblemError as problem:
+        if problem.status == 404:
+            return []
+        why = str(problem.problem.get("detail") or problem.problem.get("title") or "it was refused")
+    except (ServiceDown, Cancelled) as problem:
+        why = str(problem) or "Terraform asked the provider to stop."
+    else:
+        return []
+    return [Diagnostic(f"{label(resource, key)} was not deleted", f"{why} Delete it by hand.", (), "warning")]
