@@ -108,6 +108,9 @@ class Processes:
     def report(self, driver_id: str, state: str, pid: int) -> None:
         """Nothing is kept."""
 
+    def note_use(self, driver_id: str, use: Any) -> None:
+        """Nothing is kept."""
+
     def role(self, driver_id: str) -> str | None:
         return "dedicated" if driver_id in self.all else None
 
