@@ -272,7 +272,13 @@ class Connector(ABC):
         raise StoreError("store-rejected", f"Stores of kind {self.kind} hold no materialized views.")
 
     def drop_view_index(self, entity: str, name: str, timeout: float = 10.0) -> None:
-        """Remove what ``add_view_index`` made; idempotent."""
+        """Remove what ``add_view_index`` made; idempotent.
+
+        Args:
+            entity: the view's name in the store.
+            name: the index's.
+            timeout: seconds.
+        """
         raise StoreError("store-rejected", f"Stores of kind {self.kind} hold no materialized views.")
 
     @classmethod

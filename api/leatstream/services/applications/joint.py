@@ -17,7 +17,12 @@ from leatstream.model.objects import Query
 from leatstream.plan.change import keeps_state
 from leatstream.plan.job_spec import JobSpec, Mode
 from leatstream.services.environment import Environment
-from leatstream.services.planning.query_properties import MODE, is_blue_green, target_batch_ms
+from leatstream.services.planning.query_properties import (
+    MODE,
+    batch_interval_ms,
+    is_blue_green,
+    target_batch_ms,
+)
 from leatstream.services.planning.specs import fresh_ref
 from leatstream.services.queries.checkpoints.origin import FROM_QUERY, FROM_SAVEPOINT
 from leatstream.services.queries.save import keep_query
@@ -72,6 +77,8 @@ def adapted(env: Environment, properties: Properties, old: Query | None) -> Adap
             return job
         update: dict[str, Any] = {"mode": Mode.MICRO_BATCH, "mode_reason": BATCHWISE}
         update["target_batch_ms"] = target_batch_ms(properties, Mode.MICRO_BATCH)
+        interval = batch_interval_ms(properties, Mode.MICRO_BATCH)
+        update["trigger_interval_ms"] = max(job.trigger_interval_ms, interval)
         if before is not None:
             update |= {"leads": before.leads, "led_by": before.led_by}
         return job.model_copy(update=update)
