@@ -125,11 +125,24 @@ class ClickHouseConnector(TableConnector):
     def add_view_index(
         self, entity: str, name: str, columns: Sequence[Column], timeout: float = 10.0
     ) -> None:
-        """Add data-skipping indexes to the table of the view's rows."""
+        """Add data-skipping indexes to the table of the view's rows.
+
+        Args:
+            entity: the view's name in the store.
+            name: the index's, unique in the view.
+            columns: of the view.
+            timeout: seconds.
+        """
         view_indexes.add(self.admin, views.rows_entity(entity), name, columns, timeout)
 
     def drop_view_index(self, entity: str, name: str, timeout: float = 10.0) -> None:
-        """Drop them."""
+        """Drop them.
+
+        Args:
+            entity: the view's name in the store.
+            name: the index's.
+            timeout: seconds.
+        """
         view_indexes.drop(self.admin, views.rows_entity(entity), name, timeout)
 
     @classmethod
