@@ -148,9 +148,10 @@ async def _chunks(
         while item is not _END:
             if item is not None:
                 yield encode(item)
-            elif media_type == EVENTS:
-                # A comment: keeps proxies from closing an idle stream, and notices a lost client.
-                yield b": idle\n\n"
+            else:
+                # A comment: keeps proxies from closing an idle stream, and notices a lost client. NDJSON has
+                # none, but the stream is watched while it is silent too.
+                yield b": idle\n\n" if media_type == EVENTS else b""
             item = await _step(records)
         if media_type == EVENTS:
             yield b"event: end\ndata: {}\n\n"
