@@ -42,6 +42,7 @@ def records(
                     continue
                 seen += 1
                 yield record_of(message)
+                last = time.monotonic()  # the time that the reader takes is no silence
                 continue
             if message is not None and error is not None and is_end(admin, topic, error):
                 unread.discard(message.partition() or 0)
