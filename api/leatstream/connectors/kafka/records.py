@@ -37,7 +37,7 @@ def records(
             error = message.error() if message is not None else None
             if message is not None and error is None:
                 last = time.monotonic()
-                if start.offset is not None and message.offset() < start.offset:
+                if start.offset is not None and (message.offset() or 0) < start.offset:
                     yield None
                     continue
                 seen += 1
