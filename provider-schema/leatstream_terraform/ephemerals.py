@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import secrets
+import time
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 from leatstream_terraform import plan as rules
@@ -14,6 +16,8 @@ from leatstream_terraform.rest import Cancelled, ProblemError, ServiceDown
 from leatstream_terraform.schema import Resource
 from leatstream_terraform.session import Session, label
 from leatstream_terraform.wire import from_rest
+
+_UNDO_SECONDS = 5.0
 
 
 def open_object(
@@ -32,7 +36,15 @@ def open_object(
     wanted |= {name: f"terraform-{secrets.token_hex(6)}" for name in resource.key if wanted[name] is None}
     document = {**resource.constants, **rules.body(resource.attributes, wanted, wanted)}
     path = fill_path(resource.path, wanted)
-    answer = session.service().request(resource.create, path, document, {"If-None-Match": "*"}).body
+    try:
+        answer = session.service().request(resource.create, path, document, {"If-None-Match": "*"}).body
+    except (ProblemError, ServiceDown, Cancelled) as problem:
+        # It may exist all the same, and nobody has its value. A name that was given may be another object's.
+        doubt = isinstance(problem, Cancelled) or problem.after_doubt
+        if doubt and all(config.get(name) is None for name in resource.key):
+            with suppress(ProblemError, ServiceDown, Cancelled):
+                session.service().request("DELETE", path, until=time.monotonic() + _UNDO_SECONDS)
+        raise
     key = {name: wanted[name] for name in resource.key}
     return from_rest(resource.attributes, answer or {}, wanted), json.dumps(key).encode()
 

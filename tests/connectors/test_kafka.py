@@ -101,6 +101,7 @@ class TestKafka(KafkaConformance):
         (whole,) = {r.partition for r in self.part(connector, entity, RecordsFrom(beginning=True))}
         place = RecordsFrom(partition=str(whole), offset=1)
         assert [r.offset for r in self.part(connector, entity, place)] == [1, 2]
+        assert self.part(connector, entity, RecordsFrom(partition=str(whole), offset=9)) == []
         last = self.part(connector, entity, RecordsFrom(since=0))[-1]
         assert last.timestamp is not None
         assert self.part(connector, entity, RecordsFrom(since=last.timestamp))[-1:] == [last]

@@ -339,3 +339,16 @@ def test_an_account_has_so_many_streams(
                     errors = next(two)[1]["errors"]
         assert errors[0]["extensions"]["code"] == "too-many-requests"
         eventually(lambda: world.cluster.closed_readers == 1)
+
+
+def test_streams_leave_the_places_of_quick_requests(world: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {"REQUESTS_OF_A_PRINCIPAL": 1, "REQUEST_PATIENCE": 0.5}.items():
+        monkeypatch.setattr(rest_app, name, value)
+    with serving(world) as url, httpx2.Client(base_url=url, headers=world.headers, trust_env=False) as client:
+        assert client.put("/v1/stores/k", json={"kafka": {"bootstrap_servers": "h:1"}}).status_code == 201
+        entity = {"kafka": {"partitions": 1, "replicas": 1}}
+        assert client.put("/v1/stores/k/entities/t", json=entity).status_code == 201
+        world.cluster.records["t"] = [Record(b"k", b"1", 0, 0, 1, ())]
+        with followed(client, RECORDS) as found:
+            assert next(found)[0] == "next"
+            assert client.get("/v1/databases").status_code == 200

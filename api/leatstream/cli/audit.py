@@ -56,7 +56,10 @@ def audit(
         return
     if output is Output.CSV:
         raise typer.BadParameter("events have no fixed columns; use ndjson", param_hint="--output")
-    for events in _events(client, asked, _begin(client, asked, limit, cursor)):
+    begin = _begin(client, asked, limit, cursor)
+    if cursor is not None:
+        _keep(cursor, begin)  # a file that cannot be written is reported before the first line
+    for events in _events(client, asked, begin):
         for event in events:
             text = describe(event) if output is Output.TABLE else json.dumps(event, ensure_ascii=False)
             sys.stdout.write(f"{text}\n")
@@ -121,5 +124,9 @@ def _events(client: Client, asked: dict[str, Any], after: int) -> Iterator[list[
 def _keep(cursor: Path, number: int) -> None:
     """Write the number so that the file is whole at any moment."""
     new = cursor.with_name(f".{cursor.name}.new")
-    new.write_text(f"{number}\n", encoding="ascii")
-    os.replace(new, cursor)
+    try:
+        new.write_text(f"{number}\n", encoding="ascii")
+        os.replace(new, cursor)
+    except OSError as error:
+        detail = f"{cursor} cannot be written: {error.strerror}"
+        raise typer.BadParameter(detail, param_hint="--cursor") from None

@@ -196,10 +196,12 @@ class Client:
             tail: how many of the existing ones.
 
         Raises:
-            ProblemAnswer: there is no such query.
+            ProblemAnswer: at once, as there is no such query, or in the midst when the token ends.
         """
         for line in self._lines(query + "/logs:follow", {"tail": tail}):
             if line.startswith("data: {") and (event := json.loads(line.removeprefix("data: "))):
+                if "error" in event:
+                    raise ProblemAnswer(event["error"])
                 yield event["line"]
 
     def _lines(self, path: str, params: Mapping[str, Any] | None) -> Iterator[str]:

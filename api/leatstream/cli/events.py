@@ -60,9 +60,10 @@ def _changes(client: Client, params: dict[str, Any], *, follow: bool) -> Iterato
     position: str | None = None
     left = _PATIENCE
     while True:
+        begun = False
         try:
             for item in client.changes({**params, "after": position}):
-                left = _PATIENCE
+                left, begun = _PATIENCE, True
                 position = item.get("id") or item.get("position") or position
                 if "id" in item or "reset" in item:
                     yield item
@@ -70,6 +71,9 @@ def _changes(client: Client, params: dict[str, Any], *, follow: bool) -> Iterato
                 return
         except (Unreachable, ProblemAnswer) as error:
             refused = isinstance(error, ProblemAnswer) and error.problem.get("status") not in _GATEWAY
+            # A token of `leat login` has ended: the next request has a new one, or is refused at once.
+            if begun and isinstance(error, ProblemAnswer) and error.problem.get("code") == "unauthenticated":
+                refused = False
             if refused or not follow or position is None or left <= 0:
                 raise
             left -= 1

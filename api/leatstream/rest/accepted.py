@@ -39,13 +39,15 @@ class Watch:
             now = await self._again()
         except CatalogAway:  # it will come back, and the reader need not notice
             return
+        finally:
+            self._looked = anyio.current_time()
         if now.rights.lack_some_of(self._before.rights):
             raise AccessError(
                 "permission-denied",
                 f"Role {now.role} has lost a privilege, so this answer ends.",
                 hint="Send the request again: it needs the privileges of now.",
             )
-        self._before, self._looked = now, anyio.current_time()
+        self._before = now
 
 
 async def while_accepted(
@@ -55,14 +57,15 @@ async def while_accepted(
 
     Args:
         request: that is answered.
-        chunks: of the answer.
+        chunks: of the answer; empty ones while it is silent.
         media_type: NDJSON or server-sent events.
     """
     watch = Watch(authenticate_again(request), request.scope["leatstream.principal"])
     try:
         async for chunk in chunks:
-            await watch.look()  # before it is sent: a silent stream may have waited for hours
-            yield chunk
+            await watch.look()  # before it is sent: the step before it may have taken long
+            if chunk:
+                yield chunk
     except LeatstreamError as error:
         yield failure(error, media_type)
     finally:

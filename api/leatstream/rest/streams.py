@@ -113,7 +113,8 @@ def event(record: Record) -> bytes:
 def failure(error: LeatstreamError, media_type: str) -> bytes:
     """An error on the way as the last line or event."""
     faults = [fault_json(fault) for fault in error.faults]
-    body = _dump({"error": {"code": error.code, "detail": error.detail, "errors": faults}})
+    told = {"code": error.code, "detail": error.detail, "status": error.status, "errors": faults}
+    body = _dump({"error": told})
     return f"event: error\ndata: {body}\n\n".encode() if media_type == EVENTS else f"{body}\n".encode()
 
 
@@ -148,9 +149,10 @@ async def _chunks(
         while item is not _END:
             if item is not None:
                 yield encode(item)
-            elif media_type == EVENTS:
-                # A comment: keeps proxies from closing an idle stream, and notices a lost client.
-                yield b": idle\n\n"
+            else:
+                # A comment: keeps proxies from closing an idle stream, and notices a lost client. NDJSON has
+                # none, but the stream is watched while it is silent too.
+                yield b": idle\n\n" if media_type == EVENTS else b""
             item = await _step(records)
         if media_type == EVENTS:
             yield b"event: end\ndata: {}\n\n"

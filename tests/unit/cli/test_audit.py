@@ -97,3 +97,12 @@ def test_a_cursor_that_is_none_is_refused(log: list[Any], leat: Leat, tmp_path: 
     assert (done.status, done.out) == (2, "")
     assert leat("audit", "--cursor", "x").status == 2
     assert leat("audit", "-f", "-o", "csv").status == 2
+
+
+def test_a_cursor_that_cannot_be_written_is_refused_at_once(
+    log: list[Any], leat: Leat, tmp_path: Path
+) -> None:
+    log += [event(3)]
+    done = leat("audit", "-f", "--cursor", str(tmp_path / "missing" / "cursor"))
+    assert (done.status, done.out) == (2, "")
+    assert "cannot be written" in done.err

@@ -17,7 +17,9 @@ from leatstream.cli.connection import Connection
 from leatstream.connectors.capabilities import Capabilities
 from leatstream.connectors.capability_page import matrix
 from leatstream.connectors.registry import PLANNED, connector_classes
+from leatstream.errors import AccessError
 from leatstream.model.bounds import LOG_LINES
+from leatstream.rest.streams import EVENTS, failure
 
 if TYPE_CHECKING:
     from tests.unit.cli.conftest import Result, Service
@@ -213,6 +215,16 @@ def test_query_logs_as_they_come(service: Service, leat: Leat) -> None:
     service.answers["GET", "/v1/queries/q/logs:follow"] = [answer]
     assert leat("query", "logs", "q", "--follow", "--tail", "7").out == "one\ntwo\\x1b[0m\n"
     assert dict(service.requests[0].url.params) == {"tail": "7"}
+
+
+def test_query_logs_end_with_their_token(service: Service, leat: Leat) -> None:
+    ended = AccessError("unauthenticated", "The token was revoked.", hint="Ask for another one.")
+    text = f"event: log\ndata: {json.dumps({'line': 'one'})}\n\n" + failure(ended, EVENTS).decode()
+    service.answers["GET", "/v1/queries/q/logs:follow"] = [httpx2.Response(200, text=text)]
+    done = leat("query", "logs", "q", "--follow")
+    assert (done.out, done.status) == ("one\n", 4)
+    assert "The token was revoked." in done.err
+    assert "Ask for another one." in done.err
 
 
 def test_no_more_log_lines_are_asked_for_than_are_kept(service: Service, leat: Leat) -> None:

@@ -59,7 +59,7 @@ def test_ndjson_is_the_changes_alone(service: Service, leat: Leat) -> None:
 def test_a_stream_that_ends_is_opened_again_behind_its_position(
     service: Service, leat: Leat, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also where nothing was seen since; it ends with the refusal."""
+    """Also where nothing was seen since, or the token ended, which is renewed; it ends with the refusal."""
     slept: list[float] = []
     monkeypatch.setattr(module, "_sleep", slept.append)
     gone = {"error": {"code": "unauthenticated", "detail": "The token is not valid."}}
@@ -69,6 +69,7 @@ def test_a_stream_that_ends_is_opened_again_behind_its_position(
         httpx2.Response(502, text="bad gateway"),
         lines({"reset": {"reason": "too old"}, "position": "evt_12"}, {"end": {}}),
         lines(FAILED, gone),
+        httpx2.Response(401, json={"status": 401, **gone["error"]}),
     ]
 
     def next_part(request: httpx2.Request) -> httpx2.Response:
@@ -81,7 +82,8 @@ def test_a_stream_that_ends_is_opened_again_behind_its_position(
     monkeypatch.setattr(service, "handle", next_part)
     done = leat("events", "--follow", "-o", "ndjson")
     asked = [one.url.params.get("after") for one in service.requests]
-    assert (asked, slept, parts) == ([None, "evt_9", "evt_9", "evt_9", "evt_12"], [1, 1, 1, 1], [])
+    positions = [None, "evt_9", "evt_9", "evt_9", "evt_12", "evt_2"]
+    assert (asked, slept, parts) == (positions, [1, 1, 1, 1, 1], [])
     assert [json.loads(line)["id"] for line in done.out.splitlines()] == ["evt_1", "evt_2"]
     assert "too old" in done.err
     assert done.status != 0

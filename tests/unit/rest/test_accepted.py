@@ -35,7 +35,9 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(accepted, "LOOK_AGAIN", 0.0)
 
 
-def answer(*then: Rights | Exception, media_type: str = NDJSON) -> tuple[list[bytes], bool]:
+def answer(
+    *then: Rights | Exception, media_type: str = NDJSON, chunk: bytes = b"%d\n"
+) -> tuple[list[bytes], bool]:
     """The chunks of an answer whose caller has these rights, one after another; whether it was closed."""
     closed, left = False, list(then)
 
@@ -43,7 +45,7 @@ def answer(*then: Rights | Exception, media_type: str = NDJSON) -> tuple[list[by
         nonlocal closed
         try:
             for index in range(len(then)):
-                yield b"%d\n" % index
+                yield chunk % index if chunk else chunk
         finally:
             closed = True
 
@@ -94,3 +96,28 @@ def test_a_lost_role_is_noticed_after_a_gain() -> None:
 
 def test_a_catalog_that_is_away_ends_nothing() -> None:
     assert len(answer(CatalogAway("no answer"), rights(*BEFORE))[0]) == 2
+
+
+def test_a_catalog_that_is_away_is_not_asked_at_each_chunk(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[None] = []
+
+    async def again() -> Principal:
+        asked.append(None)
+        raise CatalogAway("no answer")
+
+    async def look() -> None:
+        monkeypatch.setattr(accepted, "LOOK_AGAIN", 0.5)
+        watch = accepted.Watch(again, Principal("ann", "r", rights(*BEFORE)))
+        await asyncio.sleep(0.6)
+        await watch.look()
+        await watch.look()
+
+    asyncio.run(look())
+    assert len(asked) == 1
+
+
+def test_a_silent_stream_ends_with_its_token() -> None:
+    """An empty chunk is a step without a record: it is no end of an answer, and not sent."""
+    ended = AccessError("unauthenticated", "The token has expired.")
+    (last,), closed = answer(rights(*BEFORE), rights(*BEFORE), ended, chunk=b"")
+    assert (b"unauthenticated" in last, closed) == (True, True)

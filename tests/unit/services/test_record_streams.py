@@ -49,6 +49,20 @@ def test_a_rate_delays_records_and_loses_none() -> None:
     assert came == [(0, 0), (1, 0), (2, 1), (3, 1), (4, 2)]
 
 
+def test_a_silence_saves_nothing_up() -> None:
+    clock, came = Clock(), []
+
+    def late() -> Iterator[Record]:
+        yield record(0)
+        clock.sleep(60.0)
+        yield from (record(n) for n in range(1, 6))
+
+    for one in chosen(late(), RecordsWanted(rate=2), clock.now, clock.sleep):
+        if one is not None:
+            came.append((one.offset, int(clock.time + 0.01)))
+    assert came == [(0, 0), (1, 60), (2, 60), (3, 61), (4, 61), (5, 62)]
+
+
 def test_a_reader_is_looked_after_while_nothing_fits() -> None:
     clock = Clock()
 

@@ -10,7 +10,7 @@ import pytest
 from leatstream_terraform.codec import UNKNOWN, decode, encode
 from leatstream_terraform.handlers import Handlers
 from leatstream_terraform.protocol import PROVIDER, Protocol
-from leatstream_terraform.rest import Answer, ProblemError
+from leatstream_terraform.rest import Answer, ProblemError, ServiceDown
 from leatstream_terraform.schema import complete, load
 from leatstream_terraform.session import Private, Session
 
@@ -323,3 +323,21 @@ def test_a_token_that_exists_while_terraform_runs(handlers: Handlers, ending: An
     assert [one.severity for one in closed.diagnostics] == (
         [2] if getattr(ending, "status", 404) == 409 else []
     )
+
+
+@pytest.mark.parametrize(("given", "sent"), [(None, True), (None, False), ("mine", True)])
+def test_a_token_whose_answer_was_lost_does_not_stay(
+    handlers: Handlers, given: str | None, sent: bool
+) -> None:
+    """Only where the provider chose the name: another one may have been there before."""
+    lost = ServiceDown("http://h", ConnectionResetError(), in_doubt=sent)
+    lost.after_doubt = sent
+    service = Service(lost, None)
+    handlers.session.client = service  # type: ignore[assignment]
+    ephemeral = handlers.session.schema.ephemerals["leatstream_token"]
+    config = dynamic(complete(ephemeral.attributes, {"account": "ci", "name": given}))
+    opened = call(handlers, "OpenEphemeralResource", type_name="leatstream_token", config=config)
+    assert "does not answer" in opened.diagnostics[0].summary
+    undone = ["DELETE"] if sent and given is None else []
+    assert [method for method, *_ in service.asked] == ["POST", *undone]
+    assert len({path for _, path, _ in service.asked}) == 1

@@ -36,8 +36,13 @@ def records(
             message = consumer.poll(0.2)
             error = message.error() if message is not None else None
             if message is not None and error is None:
-                seen, last = seen + 1, time.monotonic()
+                last = time.monotonic()
+                if start.offset is not None and (message.offset() or 0) < start.offset:
+                    yield None
+                    continue
+                seen += 1
                 yield record_of(message)
+                last = time.monotonic()  # the time that the reader takes is no silence
                 continue
             if message is not None and error is not None and is_end(admin, topic, error):
                 unread.discard(message.partition() or 0)
@@ -74,14 +79,10 @@ def record_at(admin: KafkaAdmin, topic: str, partition: int, offset: int, timeou
 
 def ends_of(admin: KafkaAdmin, topic: str, timeout: float) -> dict[int, int]:
     """The offset behind the last record of each partition."""
-    from confluent_kafka import TopicPartition
-
     found, consumer = admin.topic(topic, timeout), open_reader(admin)
     try:
         return {
-            partition: consumer.get_watermark_offsets(
-                TopicPartition(topic, partition), timeout=timeout, cached=False
-            )[1]
+            partition: end_of(consumer, topic, partition, timeout)
             for partition in sorted(found.partitions if found else ())
         }
     finally:
@@ -139,7 +140,8 @@ def places(
         hint = f"Its partitions are 0 to {len(partitions) - 1}." if partitions else None
         raise StoreError("entity-not-found", f"Topic {topic} has no partition {start.partition}.", hint=hint)
     if start.offset is not None:
-        return [TopicPartition(topic, p, start.offset) for p in wanted]
+        # From an offset behind the end the consumer would go back to the beginning.
+        return [TopicPartition(topic, p, min(start.offset, end_of(consumer, topic, p))) for p in wanted]
     found = [TopicPartition(topic, p, OFFSET_BEGINNING) for p in wanted]
     if start.since is not None:
         asked = [TopicPartition(topic, p, start.since) for p in wanted]
@@ -147,8 +149,16 @@ def places(
     for at in found:
         # Fixed now: the end would else be looked up at the first fetch, too late for some.
         if not start.reads_existing or (start.since is not None and at.offset < 0):
-            at.offset = consumer.get_watermark_offsets(at, timeout=5.0, cached=False)[1]
+            at.offset = end_of(consumer, topic, at.partition)
     return found
+
+
+def end_of(consumer: Consumer, topic: str, partition: int, timeout: float = 5.0) -> int:
+    """The offset behind the last record of a partition."""
+    from confluent_kafka import TopicPartition
+
+    at = TopicPartition(topic, partition)
+    return int(consumer.get_watermark_offsets(at, timeout=timeout, cached=False)[1])
 
 
 def is_end(admin: KafkaAdmin, topic: str, error: KafkaError) -> bool:

@@ -41,6 +41,7 @@ async def opened(request: Request) -> AsyncIterator[Watch]:
 
     watch = Watch(authenticate, await authenticate())
     underway = cast("Underway", UNDERWAY.get())  # the gate has set it
+    await underway.quick.aclose()  # quick requests do not wait for the end of streams
     async with underway.loads.streams.place(underway.caller):
         try:
             yield watch

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Annotated, Any, Literal
 
@@ -37,6 +37,7 @@ from leatstream.services.relations import entities as service
 from leatstream.services.relations.record_streams import RecordsWanted
 
 router = api_router(prefix="/v1/stores/{store}", tags=["entities"])
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 _RECORDS: dict[int | str, dict[str, Any]] = {
     200: {
@@ -96,7 +97,8 @@ def _milliseconds(at: datetime | None) -> int | None:
     """A time since 1970; one before that means all."""
     if at is None:
         return None
-    return max(0, int((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp() * 1000))
+    # Whole numbers: as a float a time may be a millisecond too early.
+    return max(0, ((at if at.tzinfo else at.replace(tzinfo=UTC)) - _EPOCH) // timedelta(milliseconds=1))
 
 
 def _refuse_existing(env: Environment, caller: Principal, store: str, entity: str) -> None:

@@ -61,12 +61,11 @@ def chosen(
                 told = now()
                 yield None
             continue
-        while wanted.rate is not None and sent >= wanted.rate:
-            if now() - since >= 1.0:
-                sent, since = 0, now()
-            else:
-                sleep(_LOOK)
-                yield None
+        while wanted.rate is not None and sent >= wanted.rate and now() - since < 1.0:
+            sleep(_LOOK)
+            yield None
+        if now() - since >= 1.0:  # also after a silence, in which nothing was saved up
+            sent, since = 0, now()
         seen, sent, told = seen + 1, sent + 1, now()
         yield record
         if seen == wanted.limit:
