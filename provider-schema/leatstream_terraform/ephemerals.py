@@ -50,7 +50,13 @@ def open_object(
 
 
 def close_object(session: Session, resource: Resource, private: bytes) -> list[Diagnostic]:
-    """Delete the object; a warning if that does not succeed, as what Terraform was to do is done."""
+    """Delete the object; a warning if that does not succeed, as what Terraform was to do is done.
+
+    Args:
+        session: of the provider.
+        resource: of the schema's ``ephemerals``.
+        private: what ``open_object`` gave.
+    """
     key = json.loads(private)
     try:
         session.service().request("DELETE", fill_path(resource.path, key))

@@ -154,7 +154,14 @@ def places(
 
 
 def end_of(consumer: Consumer, topic: str, partition: int, timeout: float = 5.0) -> int:
-    """The offset behind the last record of a partition."""
+    """The offset behind the last record of a partition.
+
+    Args:
+        consumer: of what is committed.
+        topic: that is read.
+        partition: of the topic.
+        timeout: seconds.
+    """
     from confluent_kafka import TopicPartition
 
     at = TopicPartition(topic, partition)
