@@ -12,7 +12,7 @@ from typing import Any
 import fakes
 import httpx2
 import pytest
-from console_world import BIG, LONG, ConsoleWorld, console_world
+from console_world import BIG, KAFKA, LONG, ConsoleWorld, console_world
 from deadlines import patient
 from oidc_issuer import AUDIENCE, CLIENT, OidcIssuer
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
@@ -313,6 +313,63 @@ def test_a_store_is_tested_and_its_records_flow(
     check()
     page.goto(f"{served.url}/ui/stores/kafka_store/entities/pageviews?from=offset&partition=0&offset=12")
     expect(page.get_by_role("row")).to_have_count(3)
+
+
+def test_a_store_is_created_and_changed_by_keyboard(
+    visit: Any, served: ConsoleWorld, check: Callable[[], None]
+) -> None:
+    page, press = visit("stores"), lambda *keys: [page.keyboard.press(key) for key in keys]
+    press("Control+k")
+    expect(page.get_by_role("combobox", name="Screen, object or command")).to_be_focused()
+    page.keyboard.type("new store")
+    press("Enter")
+    page.get_by_role("link", name="kafka").focus()
+    check()
+    press("Enter")
+    expect(page.get_by_role("textbox", name="Name", exact=True)).to_be_focused()
+    page.keyboard.type("events")
+    press("Tab")
+    page.keyboard.type("broker.example.com")
+    press("Enter")
+    servers, user = page.get_by_label("Bootstrap servers"), page.get_by_label("Username")
+    expect(servers).to_be_focused()
+    expect(servers).to_have_accessible_description(re.compile("String should match pattern"))
+    check()
+    press("End")
+    page.keyboard.type(":9092")
+    page.get_by_role("switch", name="Sasl").focus()
+    press("Space", "Tab")
+    expect(page.get_by_role("combobox", name="Mechanism")).to_be_focused()
+    page.keyboard.type("plain")
+    press("Tab")
+    page.keyboard.type("leat")
+    press("Tab")
+    page.keyboard.type("hunter2 for kafka")
+    expect(page.get_by_label("Password", exact=True)).to_have_attribute("type", "password")
+    code = page.get_by_label("As Terraform")
+    expect(code).to_contain_text("password_wo = var.events_sasl_password")
+    press("Enter")
+    expect(page.get_by_role("heading", name="events", level=1)).to_be_visible()
+    kept = "JSON.stringify([localStorage, sessionStorage, history.state, location.href])"
+    assert "hunter2" not in page.evaluate(kept) + page.content()
+
+    page.get_by_role("link", name="Change").click()
+    expect(user).to_have_value("leat")
+    user.fill("kafka")
+    check()
+    press("Enter")
+    expect(page.get_by_role("heading", name="events", level=1)).to_be_visible()
+    page.get_by_role("link", name="Change").click()
+    expect(user).to_have_value("kafka")
+    with served.world.env.open_unit() as unit:
+        store = unit.stores.find("events")
+    assert store is not None
+    assert (store.config["sasl"]["username"], *store.secrets) == ("kafka", "sasl.password")
+    other = call(served, served.world.token, "PUT", "/v1/stores/events", json=KAFKA)
+    assert other.status_code == 200, other.text
+    press("Enter")
+    expect(page.get_by_role("alert")).to_contain_text("The store was not changed")
+    expect(page.get_by_role("alert")).to_contain_text("is at generation 3")
 
 
 def test_the_catalog_leads_to_a_relation(visit: Any, check: Callable[[], None]) -> None:

@@ -56,15 +56,18 @@ function Input({ field, draft, change, faults, offers, stored }: Props & { field
   const { pointer, shape, secret, required, choices } = field;
   const set = (event: { currentTarget: { value: string } }): void =>
     change({ values: { ...draft.values, [pointer]: event.currentTarget.value } });
+  const example = field.example && `such as ${field.example}`;
+  // Of a new object nothing is stored.
+  const help = secret && !stored ? field.help.replace(/; left out = .*$/, ".") : field.help;
   const common = {
     label: labelOf(field.name),
-    description: <Help text={field.help} />,
+    description: <Help text={help} />,
     withAsterisk: required,
     "aria-required": required || undefined,
     error: faults[pointer],
     value: draft.values[pointer] ?? "",
     onChange: set,
-    placeholder: secret && stored ? "unchanged" : field.example,
+    placeholder: secret && stored ? "unchanged" : example,
     autoComplete: "off",
     spellCheck: false,
   };
@@ -78,7 +81,7 @@ function Input({ field, draft, change, faults, offers, stored }: Props & { field
     return (
       <Textarea
         {...common}
-        description={<Help text={[field.help, form].filter(Boolean).join(" ")} />}
+        description={<Help text={[help, form].filter(Boolean).join(" ")} />}
         autosize
         minRows={2}
         maxRows={8}

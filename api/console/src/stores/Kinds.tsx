@@ -35,6 +35,7 @@ export function Kinds({ kinds }: { kinds: readonly Field[] }): ReactNode {
 /** What a kind can be used for, in one line. */
 export function uses(of: Capabilities | undefined): string {
   if (!of) return "";
+  if (!of.built) return "not in this version";
   const words = [
     of.source && "source",
     of.sink && "sink",

@@ -70,6 +70,7 @@ function terraform(form: Form, kind: Field, name: string, draft: Draft): string 
 
 /** An object as Terraform formats it: the equal signs of neighbours with one line stand below each other. */
 function block(object: Body, indent: string): string {
+  if (Object.keys(object).length === 0) return "{}";
   const inner = `${indent}  `;
   const lines: [string, string][] = Object.entries(object).map(([name, value]) =>
     value instanceof Variable ? [`${name}_wo`, `var.${value.name}`] : [name, hcl(value, inner)],
