@@ -12,7 +12,7 @@ from typing import Any
 import fakes
 import httpx2
 import pytest
-from console_world import BIG, KAFKA, LONG, ConsoleWorld, console_world
+from console_world import BIG, LONG, ConsoleWorld, console_world
 from deadlines import patient
 from oidc_issuer import AUDIENCE, CLIENT, OidcIssuer
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
@@ -323,6 +323,7 @@ def test_a_store_is_created_and_changed_by_keyboard(
     expect(page.get_by_role("combobox", name="Screen, object or command")).to_be_focused()
     page.keyboard.type("new store")
     press("Enter")
+    expect(page.get_by_role("heading", name="New store", level=1)).to_be_visible()
     page.get_by_role("link", name="kafka").focus()
     check()
     press("Enter")
@@ -337,6 +338,9 @@ def test_a_store_is_created_and_changed_by_keyboard(
     check()
     press("End")
     page.keyboard.type(":9092")
+    press("Tab")
+    page.keyboard.type("sasl_p")
+    expect(page.get_by_label("Security protocol")).to_have_value("sasl_plaintext")
     page.get_by_role("switch", name="Sasl").focus()
     press("Space", "Tab")
     expect(page.get_by_role("combobox", name="Mechanism")).to_be_focused()
@@ -365,9 +369,10 @@ def test_a_store_is_created_and_changed_by_keyboard(
         store = unit.stores.find("events")
     assert store is not None
     assert (store.config["sasl"]["username"], *store.secrets) == ("kafka", "sasl.password")
-    other = call(served, served.world.token, "PUT", "/v1/stores/events", json=KAFKA)
+    theirs = {"kafka": dict(store.config), "comment": "Theirs."}
+    other = call(served, served.world.token, "PUT", "/v1/stores/events", json=theirs)
     assert other.status_code == 200, other.text
-    press("Enter")
+    user.press("Enter")
     expect(page.get_by_role("alert")).to_contain_text("The store was not changed")
     expect(page.get_by_role("alert")).to_contain_text("is at generation 3")
 
