@@ -39,6 +39,23 @@ def test_a_store_that_refuses_the_login_is_kept(client: TestClient, monkeypatch:
     assert (healed.status_code, healed.json()["status"]["state"]) == (200, "ready")
 
 
+def test_a_precondition_counts_before_the_settings(client: TestClient) -> None:
+    """What is wrong with them may follow from what somebody else has changed."""
+    sasl = {"mechanism": "plain", "username": "u", "password": "a-secret"}
+    kafka = {"bootstrap_servers": "localhost:9092", "security_protocol": "sasl_plaintext"}
+    assert client.put("/v1/stores/k", json={"kafka": {**kafka, "sasl": sasl}}).status_code == 201
+    assert (
+        client.put("/v1/stores/k", json={"kafka": {"bootstrap_servers": "localhost:9092"}}).status_code == 200
+    )
+    # The secret is no longer stored, so this body would lack its password.
+    without = {"kafka": {**kafka, "sasl": {"mechanism": "plain", "username": "u"}}}
+    late = client.put("/v1/stores/k", json=without, headers={"If-Match": '"1"'})
+    assert (late.status_code, late.json()["code"]) == (412, "stale")
+    other = {"postgres": {"host": "localhost", "database": "d", "username": "u"}}
+    taken = client.put("/v1/stores/k", json=other, headers={"If-None-Match": "*"})
+    assert (taken.status_code, taken.json()["code"]) == (409, "already-exists")
+
+
 def test_every_question_to_a_store_that_a_plan_waits_for_has_a_bound(
     client: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -315,6 +315,68 @@ def test_a_store_is_tested_and_its_records_flow(
     expect(page.get_by_role("row")).to_have_count(3)
 
 
+def test_a_store_is_created_and_changed_by_keyboard(
+    visit: Any, served: ConsoleWorld, check: Callable[[], None]
+) -> None:
+    page, press = visit("stores"), lambda *keys: [page.keyboard.press(key) for key in keys]
+    press("Control+k")
+    expect(page.get_by_role("combobox", name="Screen, object or command")).to_be_focused()
+    page.keyboard.type("new store")
+    press("Enter")
+    expect(page.get_by_role("heading", name="New store", level=1)).to_be_visible()
+    page.get_by_role("link", name="kafka").focus()
+    check()
+    press("Enter")
+    expect(page.get_by_role("textbox", name="Name", exact=True)).to_be_focused()
+    page.keyboard.type("events")
+    press("Tab")
+    page.keyboard.type("broker.example.com")
+    press("Enter")
+    servers, user = page.get_by_label("Bootstrap servers"), page.get_by_label("Username")
+    expect(servers).to_be_focused()
+    expect(servers).to_have_accessible_description(re.compile("String should match pattern"))
+    check()
+    press("End")
+    page.keyboard.type(":9092")
+    press("Tab")
+    page.keyboard.type("sasl_p")
+    expect(page.get_by_label("Security protocol")).to_have_value("sasl_plaintext")
+    page.get_by_role("switch", name="Sasl").focus()
+    press("Space", "Tab")
+    expect(page.get_by_role("combobox", name="Mechanism")).to_be_focused()
+    page.keyboard.type("plain")
+    press("Tab")
+    page.keyboard.type("leat")
+    press("Tab")
+    page.keyboard.type("hunter2 for kafka")
+    expect(page.get_by_label("Password", exact=True)).to_have_attribute("type", "password")
+    code = page.get_by_label("As Terraform")
+    expect(code).to_contain_text("password_wo = var.events_sasl_password")
+    press("Enter")
+    expect(page.get_by_role("heading", name="events", level=1)).to_be_visible()
+    kept = "JSON.stringify([localStorage, sessionStorage, history.state, location.href])"
+    assert "hunter2" not in page.evaluate(kept) + page.content()
+
+    page.get_by_role("link", name="Change").click()
+    expect(user).to_have_value("leat")
+    user.fill("kafka")
+    check()
+    press("Enter")
+    expect(page.get_by_role("heading", name="events", level=1)).to_be_visible()
+    page.get_by_role("link", name="Change").click()
+    expect(user).to_have_value("kafka")
+    with served.world.env.open_unit() as unit:
+        store = unit.stores.find("events")
+    assert store is not None
+    assert (store.config["sasl"]["username"], *store.secrets) == ("kafka", "sasl.password")
+    theirs = {"kafka": dict(store.config), "comment": "Theirs."}
+    other = call(served, served.world.token, "PUT", "/v1/stores/events", json=theirs)
+    assert other.status_code == 200, other.text
+    user.press("Enter")
+    expect(page.get_by_role("alert")).to_contain_text("The store was not changed")
+    expect(page.get_by_role("alert")).to_contain_text("is at generation 3")
+
+
 def test_the_catalog_leads_to_a_relation(visit: Any, check: Callable[[], None]) -> None:
     page = visit("catalog")
     page.get_by_role("link", name="demo", exact=True).click()

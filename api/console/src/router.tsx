@@ -75,6 +75,17 @@ const store = createRoute({
   path: "/stores/$store",
   component: lazyRouteComponent(() => import("./routes/Store"), "Store"),
 });
+const newStore = createRoute({
+  ...within,
+  path: "/new-store",
+  validateSearch: texts("kind"),
+  component: lazyRouteComponent(() => import("./routes/NewStore"), "NewStore"),
+});
+const changeStore = createRoute({
+  ...within,
+  path: "/stores/$store/change",
+  component: lazyRouteComponent(() => import("./routes/NewStore"), "ChangeStore"),
+});
 const entity = createRoute({
   ...within,
   path: "/stores/$store/entities/$entity",
@@ -187,12 +198,13 @@ const about = createRoute({
   component: lazyRouteComponent(() => import("./routes/About"), "About"),
 });
 const screens = [functions, newFunction, oneFunction, secrets, secret, applications, application, about] as const;
+const storeScreens = [stores, newStore, store, changeStore, entity] as const;
 
 export const router = createRouter({
   routeTree: root.addChildren([
     signIn,
     inside.addChildren([
-      ...[home, sql, stores, store, entity, catalog, relation, registries, registry],
+      ...[home, sql, ...storeScreens, catalog, relation, registries, registry],
       ...[queries, query, lineage, access, role, ...screens],
     ]),
   ]),

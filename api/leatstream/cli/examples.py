@@ -76,6 +76,10 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "function-source apply scores -f scores.py",
         "function-source apply scores -f scores.py --no-restart",
     ),
+    "store apply": (
+        "store apply kafka_store -f kafka_store.json",
+        "store apply kafka_store < kafka_store.json",
+    ),
     "store test": ("store test kafka_store",),
     "role create": ("role create analyst", "role create lead --inherits analyst --comment 'Leads a team'"),
     "role grant": (

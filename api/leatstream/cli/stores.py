@@ -1,16 +1,53 @@
-"""``leat store test``; stores are nouns like others."""
+"""``leat store apply`` and ``leat store test``; stores are nouns like others."""
 
 from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 
 from leatstream.cli.exits import Exit
 from leatstream.cli.nouns import NOUNS, Name, make_app
-from leatstream.cli.output import Output, write_object
+from leatstream.cli.output import Output, stderr, write_object
 from leatstream.cli.session import OutputOption, open_client
+from leatstream.cli.sql import read_text
 
 _NOUN = next(noun for noun in NOUNS if noun.name == "store")
-app = make_app(_NOUN, about="List, show, test and delete stores.")
+app = make_app(_NOUN, about="List, show, apply, test and delete stores.")
+
+
+@app.command("apply")
+def apply(
+    context: typer.Context,
+    name: Name,
+    file: Annotated[
+        Path | None, typer.Option("--file", "-f", help="Its settings, as JSON; default standard input.")
+    ] = None,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Create or replace a store, and show its state; a secret that is left out stays as it is stored."""
+    body = _settings(file)
+    found = open_client(context).call("PUT", _NOUN.path(name), body=body)
+    write_object(found, output)
+    if found["status"]["state"] != "ready":
+        stderr().print(f"warning: Store {name} is kept, but cannot be used yet.", markup=False)
+
+
+def _settings(file: Path | None) -> dict[str, Any]:
+    text = read_text(file)
+    if text is None:
+        raise typer.BadParameter("give --file, or a pipe")
+    source = "standard input" if file is None or str(file) == "-" else str(file)
+    try:
+        body = json.loads(text)
+    except ValueError as error:
+        # Its message names a place, and quotes nothing of the text, which may hold a secret.
+        raise typer.BadParameter(f"{source} is not JSON: {error}") from None
+    if not isinstance(body, dict):
+        raise typer.BadParameter(f'{source} holds no JSON object, such as {{"kafka": {{…}}}}')
+    return body
 
 
 @app.command("test")

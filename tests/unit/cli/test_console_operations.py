@@ -80,6 +80,7 @@ COMMANDS = {
     "POST /v1/statements:validate": "sql --dry-run SELECT",
     "GET /v1/stores": "store list",
     "GET /v1/stores/{store}": "store get k",
+    "PUT /v1/stores/{store}": "store apply k -f FILE",
     "GET /v1/stores/{store}/entities": "entity list k",
     "GET /v1/stores/{store}/entities/{entity}": "entity get k/t",
     "POST /v1/stores/{store}:test": "store test k",
@@ -107,7 +108,8 @@ def test_each_call_of_the_console_has_a_command() -> None:
 def test_the_command_sends_it(service: Service, leat: Leat, operation: str, tmp_path: Path) -> None:
     method, _, path = operation.partition(" ")
     file = tmp_path / "f.py"
-    file.write_text("# a text\n")
+    file.write_text("{}\n")
+    service.answer("PUT", "/v1/stores/k", {"name": "k", "status": {"state": "ready"}})
     service.answer("GET", "/v1/queries/q", {"name": "q", "status": {"job": {"attempt": 1}}})
     leat(*COMMANDS[operation].replace("FILE", str(file)).split())
     form = re.compile(re.sub(r"\\\{\w+\\\}", "[^/]+", re.escape(path)))
@@ -188,6 +190,30 @@ def test_accounts_are_created_and_never_replaced(service: Service, leat: Leat, n
     assert leat(noun, "create", "ci", "--role", "reader", "--role", "writer").status == 0
     assert service.last_body == {"roles": ["reader", "writer"], "default_role": None, "comment": None}
     assert service.requests[-1].headers["if-none-match"] == "*"
+
+
+@pytest.mark.parametrize(("state", "warned"), [("ready", False), ("errored", True)])
+def test_a_store_has_the_settings_of_a_file(
+    service: Service, leat: Leat, tmp_path: Path, state: str, warned: bool
+) -> None:
+    settings = {"kafka": {"bootstrap_servers": "broker:9092", "sasl": {"mechanism": "plain"}}}
+    (tmp_path / "k.json").write_text(json.dumps(settings))
+    service.answer("PUT", "/v1/stores/k", {"name": "k", "status": {"state": state}})
+    done = leat("store", "apply", "k", "-f", str(tmp_path / "k.json"), "-o", "json")
+    assert (done.status, json.loads(done.out)["status"]["state"]) == (0, state)
+    assert service.last_body == settings
+    assert ("warning: Store k is kept" in done.err) is warned
+
+
+@pytest.mark.parametrize("text", ['{"kafka": {"sasl": {"password": "hunter2"', '["hunter2"]', "'hunter2'"])
+def test_settings_that_are_no_object_are_refused_and_not_shown(
+    service: Service, leat: Leat, tmp_path: Path, text: str
+) -> None:
+    (tmp_path / "k.json").write_text(text)
+    refused = leat("store", "apply", "k", "-f", str(tmp_path / "k.json"))
+    assert (refused.status, service.requests) == (2, [])
+    assert "JSON" in refused.err
+    assert "hunter2" not in refused.out + refused.err
 
 
 @pytest.mark.parametrize(("state", "status"), [("ready", 0), ("unreachable", 1)])

@@ -52,6 +52,13 @@ export function commands(does: Commands): Command[] {
       run: does.newQuery,
     },
     {
+      id: "new store",
+      group: "Actions",
+      label: "New store",
+      words: "connect create",
+      run: () => does.go("/new-store"),
+    },
+    {
       id: "new function",
       group: "Actions",
       label: "New function",

@@ -41,6 +41,15 @@ export function Store(): ReactNode {
       actions={
         <>
           {store.data && <LineageButton root={`store:${quoted(store.data.name)}`} />}
+          <Button
+            component={Link}
+            to="/stores/$store/change"
+            params={{ store: name } as never}
+            size="xs"
+            variant="default"
+          >
+            Change
+          </Button>
           <Button size="xs" variant="default" loading={test.isPending} onClick={() => test.mutate()}>
             Test the connection
           </Button>

@@ -1,16 +1,14 @@
-import { Anchor, Text } from "@mantine/core";
+import { Anchor, Button, Text } from "@mantine/core";
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { api, dataOf } from "../api/client";
 import { quoted } from "../api/names";
 import { PAGE_SIZE, usePages } from "../api/pages";
 import type { Schemas } from "../api/problem";
-import { Empty, Page, Source } from "../parts/Page";
+import { Empty, Page } from "../parts/Page";
 import { type Column, PagedRows } from "../parts/Rows";
 import { State } from "../parts/State";
 import { age } from "../parts/time";
-
-const EXAMPLE = "CREATE STORE events WITH ('type' = 'kafka', 'uris' = 'broker:9092');";
 
 const COLUMNS: Column<Schemas["StoreView"]>[] = [
   {
@@ -40,7 +38,14 @@ export function Stores(): ReactNode {
     dataOf(api.GET("/v1/stores", { params: { query: { page_size: PAGE_SIZE, page_token: token } } })),
   );
   return (
-    <Page title="Stores">
+    <Page
+      title="Stores"
+      actions={
+        <Button component={Link} to="/new-store" size="xs">
+          New store
+        </Button>
+      }
+    >
       <PagedRows
         label="Stores"
         columns={COLUMNS}
@@ -48,10 +53,13 @@ export function Stores(): ReactNode {
         keyOf={(store) => store.id}
         empty={
           <Empty title="There is no store yet">
-            <Text size="sm" mb="xs">
-              A store is a system of yours that holds records. Declare it by SQL, REST or Terraform:
+            <Text size="sm">
+              A store is a system of yours that holds records.{" "}
+              <Anchor component={Link} to="/new-store" inherit underline="always">
+                Create one by a form
+              </Anchor>
+              , or declare it by SQL, REST or Terraform.
             </Text>
-            <Source label="Example" text={EXAMPLE} />
           </Empty>
         }
       />

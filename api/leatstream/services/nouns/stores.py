@@ -80,6 +80,8 @@ def put_store(
     look_ahead(env, secrets.values())
     with env.open_unit() as unit:
         old = unit.stores.find(name)
+        # Before its settings: what is wrong with them may follow from what somebody else has changed.
+        pre.check(old.meta.generation if old else None, "store", name)
         if old is not None and old.kind != kind:
             raise CatalogError(
                 "requires-replacement",
