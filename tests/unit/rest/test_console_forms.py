@@ -17,6 +17,8 @@ from leatstream.rest.schemas.stores import StoreBody
 ROOT = Path(__file__).parents[3]
 CONSOLE = ROOT / "api/console"
 PATH = "/v1/stores/{store}"
+# The packages of the console come with `make test-long`.
+of_the_console = pytest.mark.long
 SCALARS = {"string", "integer", "number", "boolean"}
 SCRIPT = """
 import { createRequire } from "node:module";
@@ -96,6 +98,7 @@ def test_every_setting_has_a_shape_that_the_form_knows() -> None:
     assert strange(schema, "#") == []
 
 
+@of_the_console
 def test_the_form_has_every_kind_and_names_none(made: dict[str, Any]) -> None:
     assert {kind["name"] for kind in made["kinds"]} == set(connector_classes())
     assert made["common"] == ["owner", "comment", "schema_registry"]
@@ -103,6 +106,7 @@ def test_the_form_has_every_kind_and_names_none(made: dict[str, Any]) -> None:
     assert [kind for kind in connector_classes() if f'"{kind}"' in sources] == []
 
 
+@of_the_console
 def test_what_is_required_comes_first_and_groups_last(made: dict[str, Any]) -> None:
     (kafka,) = (kind for kind in made["kinds"] if kind["name"] == "kafka")
     assert [(one["name"], one["shape"]) for one in kafka["fields"]] == [
@@ -117,11 +121,13 @@ def test_what_is_required_comes_first_and_groups_last(made: dict[str, Any]) -> N
     assert tls["verify_hostname"]["shape"] == "boolean"
 
 
+@of_the_console
 def test_a_stored_body_comes_back_as_it_was(made: dict[str, Any]) -> None:
     assert len(made["trips"]) == len(connector_classes())
     assert made["trips"] == made["examples"]
 
 
+@of_the_console
 def test_secrets_are_sent_as_typed_and_never_read_or_shown(made: dict[str, Any]) -> None:
     assert "never read" not in json.dumps(made["draft"])
     oauth = {"extensions": {"a": "b", "c": "d=e"}}
@@ -134,6 +140,7 @@ def test_secrets_are_sent_as_typed_and_never_read_or_shown(made: dict[str, Any])
     assert made["hidden"] == "hidden"
 
 
+@of_the_console
 def test_a_fault_stands_at_its_field_or_at_the_nearest_that_is_shown(made: dict[str, Any]) -> None:
     opened, closed = made["placed"]
     assert opened["at"] == {
