@@ -34,13 +34,13 @@ def list_events(
 
     Raises:
         AccessError: permission-denied.
-        RequestError: invalid-page-token; validation for a page token with ``after``.
+        RequestError: invalid-page-token, also for one with ``after``.
     """
     require(principal, Privilege.AUDIT, "read the audit log")
     if after is not None:
         if page_token is not None:
             raise RequestError(
-                "validation",
+                "invalid-page-token",
                 "The log is read by page_token, newest first, or by after, oldest first.",
                 hint="Leave one of them out; after is the number of the last event that you have.",
             )
