@@ -7,6 +7,7 @@ import { asText } from "../api/exact";
 import type { Schemas } from "../api/problem";
 import { type Numbered, type Stream, useStream } from "../api/stream";
 import { Filter } from "../parts/Filter";
+import { Json } from "../parts/Json";
 import { LineageButton } from "../parts/LineageButton";
 import { Empty, Facts, Page, Section } from "../parts/Page";
 import { Problem } from "../parts/Problem";
@@ -193,7 +194,7 @@ function Bytes({ value, encoding }: { value: unknown; encoding?: string | null }
   if (value === null || value === undefined) return <span className="null">null</span>;
   return (
     <span className="mono">
-      {asText(value)}
+      <Json value={value} />
       {encoding && (
         <Text span size="xs" c="dimmed">
           {` (${encoding})`}
