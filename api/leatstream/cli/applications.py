@@ -11,7 +11,7 @@ from leatstream.cli.nouns import NOUNS, YesOption, confirm, make_app
 from leatstream.cli.output import Output, printable, stderr, write_json, write_rows
 from leatstream.cli.session import OutputOption, open_client
 from leatstream.cli.shell_names import object_names
-from leatstream.cli.sql import read_text
+from leatstream.cli.sql import require_text
 from leatstream.cli.waiting import TimeoutOption, WaitOption, ends_of, refuse_failure, wait_for
 from leatstream.model.bounds import LOG_LINES
 
@@ -38,9 +38,7 @@ def apply(
     """Create or replace an application, all of it or nothing; shows what becomes of each query."""
     from leatstream.cli.client import ProblemAnswer
 
-    text = read_text(file)
-    if text is None:
-        raise typer.BadParameter("give --file, or a pipe")
+    text = require_text(file)
     client = open_client(context)
     names = {"database": database, "schema": schema, "store": store}
     body = {"sql": text, **{key: value for key, value in names.items() if value is not None}}

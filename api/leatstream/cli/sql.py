@@ -222,6 +222,14 @@ def read_text(file: Path | None) -> str | None:
     return _decoded(sys.stdin.buffer.read(), "standard input")
 
 
+def require_text(file: Path | None) -> str:
+    """The text of a file or of the pipe; BadParameter where a person sits at the keyboard."""
+    text = read_text(file)
+    if text is None:
+        raise typer.BadParameter("give --file, or a pipe")
+    return text
+
+
 def _decoded(data: bytes, source: str) -> str:
     """The text of UTF-8 bytes; BadParameter with the place of the first that is none."""
     try:

@@ -12,7 +12,7 @@ from leatstream.cli.exits import Exit
 from leatstream.cli.nouns import NOUNS, Name, make_app
 from leatstream.cli.output import Output, stderr, write_object
 from leatstream.cli.session import OutputOption, open_client
-from leatstream.cli.sql import read_text
+from leatstream.cli.sql import require_text
 
 _NOUN = next(noun for noun in NOUNS if noun.name == "store")
 app = make_app(_NOUN, about="List, show, apply, test and delete stores.")
@@ -36,9 +36,7 @@ def apply(
 
 
 def _settings(file: Path | None) -> dict[str, Any]:
-    text = read_text(file)
-    if text is None:
-        raise typer.BadParameter("give --file, or a pipe")
+    text = require_text(file)
     source = "standard input" if file is None or str(file) == "-" else str(file)
     try:
         body = json.loads(text)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from difflib import get_close_matches
 
+from leatstream.model.names import nearest
 from leatstream.settings import Settings
 
 _PREFIX = "LEATSTREAM_"
@@ -40,8 +40,8 @@ def told_unknown(environment: Mapping[str, str]) -> str | None:
 
 
 def _told(name: str) -> str:
-    near = get_close_matches(name, _SETTINGS, n=1, cutoff=0.6)
-    return _PREFIX + name + (f" (did you mean {_PREFIX}{near[0]}?)" if near else "")
+    near = nearest(name, _SETTINGS)
+    return _PREFIX + name + (f" (did you mean {_PREFIX}{near}?)" if near is not None else "")
 
 
 def _is_unknown(name: str, value: str) -> bool:

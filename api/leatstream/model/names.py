@@ -6,7 +6,9 @@ Unquoted identifiers fold to lower case; double quotes keep a name as written (a
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
+from difflib import get_close_matches
 
 PLAIN = re.compile(r"[a-z_][a-z0-9_$]*\Z")
 MAX_LENGTH = 255
@@ -18,6 +20,17 @@ def quote(name: str) -> str:
     if PLAIN.match(name):
         return name
     return '"' + name.replace('"', '""') + '"'
+
+
+def nearest(name: str, names: Collection[str]) -> str | None:
+    """The one of the names that was probably meant, or None."""
+    return next(iter(get_close_matches(name, names, n=1, cutoff=0.6)), None)
+
+
+def did_you_mean(name: str, names: Collection[str]) -> str | None:
+    """A hint with the nearest of the names, or None."""
+    near = nearest(name, names)
+    return f"Did you mean {quote(near)}?" if near is not None else None
 
 
 def split(text: str) -> tuple[str, ...]:

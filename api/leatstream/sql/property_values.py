@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from difflib import get_close_matches
 from typing import Any
 
 from leatstream.errors import Faults, sentence
-from leatstream.model.names import parse_name
+from leatstream.model.names import nearest, parse_name
 from leatstream.model.registered import SecretName
 from leatstream.sql.passes.columns import suggestion
 from leatstream.sql.statements import Value
@@ -56,8 +55,8 @@ class PropertyReader:
 
     def unknown(self, key: str, known: Collection[str]) -> None:
         """Note that there is no such property."""
-        near = get_close_matches(key, known, n=1, cutoff=0.6)
-        hint = f"Did you mean {near[0]!r}?" if near else f"Available: {', '.join(known)}."
+        near = nearest(key, known)
+        hint = f"Did you mean {near!r}?" if near is not None else f"Available: {', '.join(known)}."
         detail = f"{key!r} is not a {self.what} property."
         self.faults.add("invalid-property", detail, hint=hint, **self.where(key, of_key=True))
 

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from functools import cache
 from typing import Any
 
 from leatstream.connectors.registry import connector_classes, property_families
-from leatstream.model.names import split
+from leatstream.model.names import nearest, split
 from leatstream.model.types import parse_type
 from leatstream.sql.property_values import Given, PropertyReader
 from leatstream.sql.statements import Value
@@ -187,8 +186,8 @@ def _refuse_unknown(reader: PropertyReader, *, changelog: bool) -> None:
             reader.unbuilt(key, UNBUILT[key])
         elif key not in known and _config(key) is None and not key.startswith(property_families()):
             # Of the two formats, nobody means that of keys.
-            near = ["value.format"] if key == "format" else get_close_matches(key, known, n=1, cutoff=0.6)
-            reader.unknown(key, near or [*PLAIN, *_entity_names(), "kafka.topic.<setting>"])
+            near = "value.format" if key == "format" else nearest(key, known)
+            reader.unknown(key, [near] if near else [*PLAIN, *_entity_names(), "kafka.topic.<setting>"])
 
 
 def _format(reader: PropertyReader, key: str, built: tuple[str, ...]) -> str | None:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any, Generic, Protocol, TypeVar
 
 from leatstream.errors import not_found
-from leatstream.model.names import quote
+from leatstream.model.names import did_you_mean, quote
 from leatstream.model.objects import Meta
 from leatstream.ports import Repository, UnitOfWork
 from leatstream.services.environment import Environment, Page, Precondition, Principal
@@ -27,6 +26,7 @@ class _Named(Protocol):
 
 
 T = TypeVar("T", bound=_Named)
+_NAMES = 1_000  # that a mistyped one is compared with
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +67,8 @@ class NounService(Generic[T]):
         """The object inside a unit; CatalogError not-found, with the nearest name that the principal sees."""
         found = self.repository(unit).find(name)
         if found is None:
-            names = [one.name for one in self.repository(unit).page()]
-            near = get_close_matches(name, names, n=1, cutoff=0.6)
-            raise not_found(self.noun, quote(name), hint=f"Did you mean {quote(near[0])}?" if near else None)
+            names = [one.name for one in self.repository(unit).page(limit=_NAMES)]
+            raise not_found(self.noun, quote(name), hint=did_you_mean(name, names))
         return found
 
     def list(

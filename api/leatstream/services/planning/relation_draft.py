@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,7 +10,7 @@ from leatstream.connectors.base import Connector
 from leatstream.connectors.entities import Entity
 from leatstream.errors import Faults, LeatstreamError, RequestError, StoreError
 from leatstream.inference.sink_properties import SinkRequest, infer_sink_properties
-from leatstream.model.names import Fqn, quote
+from leatstream.model.names import Fqn, nearest, quote
 from leatstream.model.objects import (
     HIDDEN_PREFIX,
     Column,
@@ -213,8 +212,7 @@ def _near_entity(env: Environment, connector: Connector, store: str, name: str) 
         return None
     visible = visible_entities(env, store)
     names = [entity.name for entity in live if visible(entity.name)]
-    near = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
-    return near[0] if near else None
+    return nearest(name, names)
 
 
 def _check_shape(

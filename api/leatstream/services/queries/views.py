@@ -13,14 +13,14 @@ from leatstream.errors import (
     already_exists,
     not_found,
 )
-from leatstream.model.names import Fqn, quote
+from leatstream.model.names import Fqn, did_you_mean, quote
 from leatstream.model.objects import Column, Query, Relation, RelationKind, Store, ViewIndex
 from leatstream.ports import UnitOfWork
 from leatstream.services.environment import Context, Environment, Principal, next_meta, view_table
 from leatstream.services.environment.authorization import READ, WRITE, authorize
 from leatstream.services.queries.removal import delete_query, wait_gone
 from leatstream.services.relations.relations import require_relation
-from leatstream.services.staging.catalog_view import CatalogView, did_you_mean, qualify
+from leatstream.services.staging.catalog_view import CatalogView, qualify
 from leatstream.sql import statements as ast
 
 _MOST_INDEXES, _MOST_COLUMNS = 16, 16

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from difflib import get_close_matches
 from typing import Any
 
 from leatstream.errors import Faults
-from leatstream.model.names import quote
+from leatstream.model.names import did_you_mean, nearest, quote
 from leatstream.model.objects import Column, RelationKind
 from leatstream.model.types import known_types, parse_type
 from leatstream.services.environment import Context
 from leatstream.services.nouns.relation_definition import RelationDefinition
-from leatstream.services.staging.catalog_view import did_you_mean
 from leatstream.sql import statements as ast
 from leatstream.sql.relation_properties import TABLE_COLUMNS, read_relation_properties
 
@@ -38,8 +36,8 @@ def columns_of(definitions: tuple[ast.ColumnDefinition, ...]) -> tuple[Column, .
             kind = parse_type(definition.type)
             columns.append(Column(definition.name, kind, definition.not_null, definition.comment))
         except ValueError as error:
-            near = get_close_matches(definition.type.upper(), known_types(), n=1, cutoff=0.6)
-            hint = f"Did you mean {near[0]}?" if near else None
+            near = nearest(definition.type.upper(), known_types())
+            hint = f"Did you mean {near}?" if near is not None else None
             faults.add("type-mismatch", str(error), position=definition.type_position, hint=hint)
     faults.raise_if_any()
     return tuple(columns)

@@ -6,7 +6,6 @@ chain can be checked. Assumed objects hide stored ones of the same name.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -22,7 +21,7 @@ from leatstream.model.functions import (
     FunctionSource,
     UserFunction,
 )
-from leatstream.model.names import Fqn, quote, split
+from leatstream.model.names import Fqn, did_you_mean, quote, split
 from leatstream.model.objects import Column, Database, Meta, Relation, RelationKind, Schema, Store
 from leatstream.model.registered import SchemaRegistry, SecretName
 from leatstream.model.types import parse_type
@@ -362,12 +361,6 @@ class CatalogView:
             )
         self._behind.add(found.store)
         return found
-
-
-def did_you_mean(name: str, names: list[str]) -> str | None:
-    """A hint with the nearest of the names, or None."""
-    near = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
-    return f"Did you mean {quote(near[0])}?" if near else None
 
 
 def qualify(name: Name, context: Context) -> Fqn:

@@ -12,7 +12,7 @@ from leatstream.formats.described import FORMATS
 from leatstream.formats.json_faults import faults_of
 from leatstream.formats.json_writing import check_type
 from leatstream.model.access import Privilege
-from leatstream.model.names import quote
+from leatstream.model.names import did_you_mean, quote
 from leatstream.model.objects import Column, Query, QueryState, Relation, RelationKind
 from leatstream.plan.job_spec import ColumnSpec
 from leatstream.services.environment import Context, Environment, Principal
@@ -24,7 +24,7 @@ from leatstream.services.planning.live_stores import LiveStores
 from leatstream.services.planning.record_places import headers_column, key_columns, key_only
 from leatstream.services.relations.described_records import make_records
 from leatstream.services.relations.entities import get_entity
-from leatstream.services.staging.catalog_view import CatalogView, did_you_mean, qualify
+from leatstream.services.staging.catalog_view import CatalogView, qualify
 from leatstream.sql.constants import Constant, Misfit, value_of
 from leatstream.sql.statements import InsertEntity, InsertValues, Name, Properties
 
