@@ -111,7 +111,7 @@ class TestKafka(KafkaConformance):
             self.part(connector, entity, RecordsFrom(partition="7"))
 
     def part(self, connector: Connector, entity: str, start: RecordsFrom) -> list[Record]:
-        return [r for r in connector.read_part(entity, start, idle_timeout=0.3) if r is not None]
+        return [r for r in connector.read_part(entity, start, limit=None, idle_timeout=0.3) if r is not None]
 
     def test_lag_tools_see_how_far_a_query_has_read(self, connector: Connector, entity: str) -> None:
         def groups() -> dict[str, dict[int, int]]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 from urllib.parse import quote as percent
 
+import fakes
 import pytest
 from starlette.testclient import TestClient
 
@@ -386,6 +387,25 @@ def test_records(pageviews: TestClient, fresh: Any) -> None:
     assert events.text.count("event: record") == 4
     assert fresh.cluster.closed_readers == 3
     assert pageviews.get("/v1/stores/k/entities/none/records").json()["code"] == "entity-not-found"
+
+
+def test_a_limit_reaches_the_store(
+    pageviews: TestClient, fresh: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A table of a warehouse is not read whole for five rows; what is left out counts in none of them."""
+    asked = []
+    read = fakes.MemoryConnector.read_records
+
+    def noted(self: Any, entity: str, **how: Any) -> Any:
+        asked.append(how["limit"])
+        return read(self, entity, **how)
+
+    monkeypatch.setattr(fakes.MemoryConnector, "read_records", noted)
+    fresh.cluster.records["pageviews"] = [Record(b"k", b"%d" % i, i % 2, i, 1000 + i) for i in range(9)]
+    path = "/v1/stores/k/entities/pageviews/records?from=beginning&limit=2"
+    for more in ("", "&partition=1", "&q=8", "&since=1970-01-01T00:00:01Z"):
+        assert len(pageviews.get(path + more).text.splitlines()) == (1 if more == "&q=8" else 2)
+    assert asked == [2, None, None, None]
 
 
 # -- statements ---------------------------------------------------------------------------------------------

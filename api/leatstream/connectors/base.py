@@ -334,7 +334,7 @@ class Connector(ABC):
         raise StoreError("store-rejected", f"Records of stores of kind {self.kind} cannot be shown.")
 
     def read_part(
-        self, entity: str, start: RecordsFrom, *, idle_timeout: float | None
+        self, entity: str, start: RecordsFrom, *, limit: int | None, idle_timeout: float | None
     ) -> Iterator[Record | None]:
         """Records from a place on, as ``read_records`` gives them; None in place of those not wanted.
 
@@ -343,10 +343,13 @@ class Connector(ABC):
         Args:
             entity: its name in the store.
             start: where the reading begins; an offset only for kinds with the capability ``positions``.
+            limit: more records are not wanted; None = no limit.
             idle_timeout: end after so many seconds without a record; None = never.
         """
+        # A table is asked for so many rows; of those that are left out, nobody knows how many there are.
+        most = None if start.leaves_out else limit
         records = self.read_records(
-            entity, from_beginning=start.reads_existing, limit=None, idle_timeout=idle_timeout
+            entity, from_beginning=start.reads_existing, limit=most, idle_timeout=idle_timeout
         )
         return (one if one is None or start.holds(one) else None for one in records)
 

@@ -138,6 +138,11 @@ class RecordsFrom:
         """Whether records that exist already may be among those wanted."""
         return self.beginning or self.since is not None or self.offset is not None
 
+    @property
+    def leaves_out(self) -> bool:
+        """Whether some of the records that are read are not wanted."""
+        return self.since is not None or self.partition is not None or self.offset is not None
+
     def holds(self, record: Record) -> bool:
         """Whether a record is one of those wanted."""
         if self.partition is not None and str(record.partition) != self.partition:

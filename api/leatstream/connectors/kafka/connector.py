@@ -217,23 +217,23 @@ class KafkaConnector(Connector):
             limit: end after so many records; None = no limit.
             idle_timeout: end after so many seconds without a record; None = never.
         """
-        if self.admin.topic(entity, 5.0) is None:
-            raise StoreError("entity-not-found", f"Topic {entity} does not exist in store {self.name}.")
-        return records(self.admin, entity, RecordsFrom(beginning=from_beginning), limit, idle_timeout)
+        start = RecordsFrom(beginning=from_beginning)
+        return self.read_part(entity, start, limit=limit, idle_timeout=idle_timeout)
 
     def read_part(
-        self, entity: str, start: RecordsFrom, *, idle_timeout: float | None
+        self, entity: str, start: RecordsFrom, *, limit: int | None, idle_timeout: float | None
     ) -> Iterator[Record | None]:
         """Committed records from a place on: each partition begins there.
 
         Args:
             entity: the topic.
             start: where the reading begins.
+            limit: end after so many records; None = no limit.
             idle_timeout: end after so many seconds without a record; None = never.
         """
         if self.admin.topic(entity, 5.0) is None:
             raise StoreError("entity-not-found", f"Topic {entity} does not exist in store {self.name}.")
-        return records(self.admin, entity, start, None, idle_timeout)
+        return records(self.admin, entity, start, limit, idle_timeout)
 
     def sample_records(self, source: SourceSpec, *, newest: bool, limit: int, timeout: float) -> Sampled:
         """Committed records from the ends of the partitions, or from their beginnings.

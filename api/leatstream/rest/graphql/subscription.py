@@ -12,6 +12,7 @@ from typing import Annotated, Any, TypeVar
 import strawberry
 
 from leatstream.connectors.entities import Record as StoreRecord
+from leatstream.connectors.entities import RecordsFrom
 from leatstream.errors import CatalogAway, CatalogError, RequestError
 from leatstream.model.bounds import LOG_LINES
 from leatstream.rest.deps import read_entity
@@ -26,6 +27,7 @@ from leatstream.services.environment import Context
 from leatstream.services.environment.selections import Row as SelectedRow
 from leatstream.services.queries import catalog as queries
 from leatstream.services.relations import entities
+from leatstream.services.relations.record_streams import RecordsWanted
 from leatstream.services.selects import interactive
 from leatstream.services.statements import execution
 from leatstream.sql.parser import parse
@@ -120,9 +122,9 @@ class SubscriptionRoot:
             from_: where to begin.
             limit: end after so many records.
         """
-        request, start = info.context, from_ is Start.BEGINNING
+        request, start = info.context, RecordsFrom(beginning=from_ is Start.BEGINNING)
         async with opened(request) as watch:
-            place = (named(store), read_entity(entity), start, _limit(limit), None)
+            place = (named(store), read_entity(entity), RecordsWanted(start, limit=_limit(limit)))
             read = partial(entities.read_records, request.seen, request.principal, *place)
             async with aclosing(steps(read, watch)) as found:
                 async for record in found:

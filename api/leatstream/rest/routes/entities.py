@@ -166,7 +166,7 @@ async def read_records(
     threads = await hold(lambda loads: loads.streams)
     place = RecordsFrom(start == "beginning", _milliseconds(since), partition, offset)
     wanted_records = RecordsWanted(place, q, limit, rate, idle)
-    read = partial(service.follow_records, env, caller, store, entity, wanted_records)
+    read = partial(service.read_records, env, caller, store, entity, wanted_records)
     records = await to_thread.run_sync(read, limiter=threads)
     wanted = streams.EVENTS if accept and streams.EVENTS in accept else streams.NDJSON
     return await streams.respond(records, wanted, partial(while_accepted, request))

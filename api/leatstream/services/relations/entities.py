@@ -274,36 +274,6 @@ def delete_entity(env: Environment, principal: Principal, store: str, entity: st
 
 
 def read_records(
-    env: Environment,
-    principal: Principal,
-    store: str,
-    entity: str,
-    from_beginning: bool,
-    limit: int | None,
-    idle_timeout: float | None,
-) -> Iterator[Record | None]:
-    """All records as they come, None while idle; StoreError entity-not-found before the first.
-
-    Args:
-        env: the environment.
-        principal: who asks.
-        store: name of its store.
-        entity: its name.
-        from_beginning: or only what comes from now on.
-        limit: the most records; None = no bound.
-        idle_timeout: seconds without a record that end it; None = none.
-    """
-    connector = _printing(env, principal, store, entity)
-    records = connector.read_records(
-        connector.canonical_entity(entity),
-        from_beginning=from_beginning,
-        limit=limit,
-        idle_timeout=idle_timeout,
-    )
-    return readable(env, store, records)
-
-
-def follow_records(
     env: Environment, principal: Principal, store: str, entity: str, wanted: RecordsWanted
 ) -> Iterator[Record | None]:
     """The wanted records as they come, None while idle; StoreError entity-not-found before the first.
@@ -315,7 +285,11 @@ def follow_records(
         entity: its name.
         wanted: which of them, and how fast.
     """
-    connector, start = _printing(env, principal, store, entity), wanted.start
+    authorize(principal, READ, "entity", entity)
+    get_entity(env, principal, store, entity)
+    require_on_entity(env, store, entity, Privilege.READ_ENTITY)
+    connector, start = _connect(env, principal, store), wanted.start
+    _require(connector, "print_records", "records cannot be shown of")
     if start.offset is not None:
         _require(connector, "positions", "reading cannot begin at an offset in")
         if start.partition is None or start.since is not None:
@@ -324,15 +298,10 @@ def follow_records(
                 "An offset is a place in one partition, without a time.",
                 hint="Give the partition too, and no other place.",
             )
-    found = connector.read_part(connector.canonical_entity(entity), start, idle_timeout=wanted.idle_timeout)
+    found = connector.read_part(
+        connector.canonical_entity(entity),
+        start,
+        limit=wanted.limit if wanted.text is None else None,
+        idle_timeout=wanted.idle_timeout,
+    )
     return chosen(readable(env, store, found), wanted)
-
-
-def _printing(env: Environment, principal: Principal, store: str, entity: str) -> Connector:
-    """The connector of a store whose entity the principal may read."""
-    authorize(principal, READ, "entity", entity)
-    get_entity(env, principal, store, entity)
-    require_on_entity(env, store, entity, Privilege.READ_ENTITY)
-    connector = _connect(env, principal, store)
-    _require(connector, "print_records", "records cannot be shown of")
-    return connector

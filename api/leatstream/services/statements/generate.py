@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from leatstream.connectors.entities import RecordsFrom
 from leatstream.errors import RequestError
 from leatstream.formats.sampling import Sample, sample_columns
 from leatstream.model.names import PLAIN, quote
 from leatstream.services.environment import Environment, Principal
 from leatstream.services.relations import entities
+from leatstream.services.relations.record_streams import RecordsWanted
 from leatstream.sql.reserved_words import RESERVED
 from leatstream.sql.statements import Properties
 
@@ -30,7 +32,9 @@ def sample(env: Environment, who: Principal, store: str, entity: str, properties
         RequestError: ``invalid-property``; ``validation`` when there is no JSON object among the records.
         StoreError: entity-not-found, or what the store says.
     """
-    found = entities.read_records(env, who, store, entity, True, _limit(properties), _IDLE_SECONDS)
+    begin = RecordsFrom(beginning=True)
+    wanted = RecordsWanted(begin, limit=_limit(properties), idle_timeout=_IDLE_SECONDS)
+    found = entities.read_records(env, who, store, entity, wanted)
     result = sample_columns(record.value for record in found if record is not None)
     if not result.columns:
         seen = result.records + result.skipped

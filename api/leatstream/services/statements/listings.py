@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from leatstream.connectors.entities import Entity
+from leatstream.connectors.entities import Entity, RecordsFrom
 from leatstream.connectors.entities import Table as EntityTable
 from leatstream.errors import RequestError
 from leatstream.model.names import quote
@@ -21,6 +21,7 @@ from leatstream.services.queries import history as query_log
 from leatstream.services.queries.checkpoints import savepoints
 from leatstream.services.queries.views import refuse_other_kind
 from leatstream.services.relations import entities, relations
+from leatstream.services.relations.record_streams import RecordsWanted
 from leatstream.services.staging.catalog_view import qualify
 from leatstream.services.statements import access as access_statements
 from leatstream.services.statements import applications as application_statements
@@ -302,9 +303,10 @@ def records_table(
         raise RequestError("invalid-property", detail, position=asked.position if asked else None)
     flag = properties.get("from_beginning")
     beginning = flag is not None and str(flag.value).lower() != "false"
+    wanted = RecordsWanted(RecordsFrom(beginning), limit=limit, idle_timeout=_PRINT_IDLE_SECONDS)
     rows = (
         (r.partition, r.offset, r.timestamp, shown(r.key), shown(r.value))
-        for r in entities.read_records(env, who, store, entity, beginning, limit, _PRINT_IDLE_SECONDS)
+        for r in entities.read_records(env, who, store, entity, wanted)
         if r is not None
     )
     found = gathered(rows, limit, _PRINT_LONG)
