@@ -217,9 +217,7 @@ class KafkaConnector(Connector):
             limit: end after so many records; None = no limit.
             idle_timeout: end after so many seconds without a record; None = never.
         """
-        if self.admin.topic(entity, 5.0) is None:
-            raise StoreError("entity-not-found", f"Topic {entity} does not exist in store {self.name}.")
-        return records(self.admin, entity, RecordsFrom(beginning=from_beginning), limit, idle_timeout)
+        return self._read(entity, RecordsFrom(beginning=from_beginning), limit, idle_timeout)
 
     def read_part(
         self, entity: str, start: RecordsFrom, *, idle_timeout: float | None
@@ -231,9 +229,14 @@ class KafkaConnector(Connector):
             start: where the reading begins.
             idle_timeout: end after so many seconds without a record; None = never.
         """
+        return self._read(entity, start, None, idle_timeout)
+
+    def _read(
+        self, entity: str, start: RecordsFrom, limit: int | None, idle_timeout: float | None
+    ) -> Iterator[Record | None]:
         if self.admin.topic(entity, 5.0) is None:
             raise StoreError("entity-not-found", f"Topic {entity} does not exist in store {self.name}.")
-        return records(self.admin, entity, start, None, idle_timeout)
+        return records(self.admin, entity, start, limit, idle_timeout)
 
     def sample_records(self, source: SourceSpec, *, newest: bool, limit: int, timeout: float) -> Sampled:
         """Committed records from the ends of the partitions, or from their beginnings.
