@@ -8,6 +8,7 @@ from typing import Any
 
 import fakes
 import pytest
+from account_clients import account_client
 from starlette.testclient import TestClient
 
 from leatstream.connectors.entities import Entity
@@ -144,16 +145,10 @@ def test_who_may_not_operate_a_query_leaves_it(vault: Vault, fresh: Any, client:
     run(fresh, client, OUTSIDE)
     app = create_app(fresh.env)
     admin = TestClient(app, headers={"Authorization": f"Bearer {fakes.administrator(fresh)}"})
-    grants = [{"privilege": "modify", "on": "secret", "name": "pw"}]
-    admin.put("/v1/roles/rotator", json={"grants": grants}).raise_for_status()
-    admin.put("/v1/service-accounts/rotator", json={"roles": ["rotator"]}).raise_for_status()
-    token = admin.post("/v1/tokens/rotator", json={"account": "rotator", "scope": "write"}).json()["value"]
-    rotator = TestClient(app, headers={"Authorization": f"Bearer {token}"})
-    grants = [{"privilege": "usage", "on": "secret", "name": "pw"}]
-    admin.put("/v1/roles/user", json={"grants": grants}).raise_for_status()
-    admin.put("/v1/service-accounts/user", json={"roles": ["user"]}).raise_for_status()
-    other = admin.post("/v1/tokens/user", json={"account": "user", "scope": "write"}).json()["value"]
-    user = TestClient(app, headers={"Authorization": f"Bearer {other}"})
+    rotator, user = (
+        account_client(admin, name, {"privilege": privilege, "on": "secret", "name": "pw"})
+        for name, privilege in (("rotator", "modify"), ("user", "usage"))
+    )
     refused = user.post("/v1/secrets/pw:apply")
     assert (refused.status_code, "MODIFY on secret pw" in refused.json()["detail"]) == (403, True)
     answer = rotator.post("/v1/secrets/pw:apply")

@@ -10,6 +10,7 @@ from typing import Any
 
 import fakes
 import pytest
+from account_clients import account_client
 from starlette.testclient import TestClient
 
 from leatstream.engine.driver_notes import DriverNotes, stage_of
@@ -171,14 +172,6 @@ def test_a_driver_that_is_not_heard_is_silent(
     assert [one["pid"] for one in found.values()] == [None, None]
 
 
-def signed_in(admin: TestClient, role: str, *grants: dict[str, Any]) -> TestClient:
-    assert admin.put(f"/v1/roles/{role}", json={"grants": list(grants)}).status_code == 201
-    assert admin.put(f"/v1/service-accounts/{role}", json={"roles": [role]}).status_code == 201
-    answer = admin.post(f"/v1/tokens/{role}", json={"account": role, "scope": "read"})
-    headers = {"Authorization": f"Bearer {answer.json()['value']}"}
-    return TestClient(admin.app, headers=headers, raise_server_exceptions=False)
-
-
 def test_pages_and_the_rights_of_the_caller(fresh: Any, pageviews: TestClient, pool: Pool) -> None:
     admin = TestClient(pageviews.app, headers={"Authorization": f"Bearer {fakes.administrator(fresh)}"})
     for name in ("drv_a", "drv_b", "drv_c"):
@@ -189,9 +182,9 @@ def test_pages_and_the_rights_of_the_caller(fresh: Any, pageviews: TestClient, p
     rest = pageviews.get("/v1/drivers", params={"page_token": page["next_page_token"], "page_size": 2}).json()
     assert ([one["id"] for one in rest["items"]], rest["next_page_token"]) == (["drv_c"], None)
     monitor = {"privilege": "monitor", "on": "organization"}
-    assert listed(signed_in(admin, "watching", monitor))["drv_b"]["queries"] == [], (
+    assert listed(account_client(admin, "watching", monitor, scope="read"))["drv_b"]["queries"] == [], (
         "not those that it may not see"
     )
-    seeing = signed_in(admin, "seeing", monitor, {"privilege": "monitor", "on": "query", "name": "q"})
+    seeing = account_client(admin, "seeing", monitor, {"privilege": "monitor", "on": "query", "name": "q"})
     assert [q["name"] for q in listed(seeing)["drv_b"]["queries"]] == ["q"]
-    assert signed_in(admin, "blind").get("/v1/drivers").status_code == 403
+    assert account_client(admin, "blind").get("/v1/drivers").status_code == 403

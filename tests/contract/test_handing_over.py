@@ -261,7 +261,7 @@ def test_it_does_not_stand_still_for_long(world: Any, client: TestClient) -> Non
     assert beat(world, "v", 8) == "continue"
 
 
-def test_whoever_calls_it_off_lets_the_old_version_go_on(world: Any, client: TestClient) -> None:
+def test_a_cancelled_replacement_leaves_the_old_version_running(world: Any, client: TestClient) -> None:
     caught_up(world, client)
     end(world, "v__green", 4, 9)
     beat(world, "v", 9)

@@ -8,6 +8,7 @@ from typing import Any
 
 import fakes
 import pytest
+from account_clients import account_client
 from starlette.testclient import TestClient
 
 from leatstream.rest.app import create_app
@@ -124,10 +125,7 @@ def test_a_reference_needs_the_privilege_of_the_machine(open_to: Any) -> None:
     clients = {}
     for name, more in (("plain", []), ("trusted", ["use_machine_credentials"])):
         grants = [{"privilege": one, "on": "organization"} for one in ("create_secret", *more)]
-        admin.put(f"/v1/roles/{name}", json={"grants": grants}).raise_for_status()
-        admin.put(f"/v1/service-accounts/{name}", json={"roles": [name]}).raise_for_status()
-        token = admin.post(f"/v1/tokens/{name}", json={"account": name, "scope": "write"}).json()["value"]
-        clients[name] = TestClient(app, headers={"Authorization": f"Bearer {token}"})
+        clients[name] = account_client(admin, name, *grants)
     body = {"reference": "secret://env/LEAT_SECRET_KAFKA#password"}
     refused = clients["plain"].put("/v1/secrets/s", json=body)
     assert (refused.status_code, refused.json()["code"]) == (403, "permission-denied")

@@ -354,7 +354,7 @@ def test_print_refuses_what_it_does_not_know(shop: Sql, given: str) -> None:
 def test_a_store_that_does_not_answer_is_kept_and_told(
     sql: Sql, fresh: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The service has asked it: whoever makes it need not find out by the next statement."""
+    """The service has asked it: users who create it need not find out by the next statement."""
     assert sql(f"CREATE STORE k WITH ({NO_TLS})")["object"] == {
         "noun": "store",
         "name": "k",

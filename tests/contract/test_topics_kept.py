@@ -148,7 +148,7 @@ def while_dropping(world: Any, declared: Callable[[], None], *, after: bool = Fa
 
 @pytest.mark.parametrize("by", ["query", "entity", "nothing"])
 def test_nobody_declares_on_a_topic_while_it_is_dropped(world: Any, client: TestClient, by: str) -> None:
-    """Whoever drops it has seen that nobody uses it; whoever comes between is told to send it again."""
+    """The caller that drops it has seen that nobody uses it; a request in between must be sent again."""
     world.cluster.entities["out"] = Entity("out", {"topic.partitions": 1, "topic.replicas": 1})
     if by == "query":
         sql = "CREATE STREAM out WITH ('store' = 'k') AS SELECT * FROM a"

@@ -143,7 +143,7 @@ def _try(
         for who, racer in enumerate(racers)
     ]
     ends = [_said(end.result(240)) for end in begun]
-    # Whoever was left over may have been beaten as well: a third attempt works off what there is.
+    # The remaining one may have been fenced as well: a third attempt processes what is left.
     last = _said(racers[0].begin(spec | {"attempt": 3}, 0.0).result(240))
     found = Counter(value["id"] for _, value in read_topic(kafka, sink))
     right = found == Counter(range(RECORDS)) and last == "stopped"

@@ -22,7 +22,7 @@ NO_NOUNS = {
 
 # Banned words in the code of each package: docstrings, comments and messages. The numbers only
 # fall; what is left of the API is in its connectors.
-CODE = {"api": 105, "spark_jobs": 0, "provider-schema": 0, "cdktf-constructs": 0}
+CODE = {"api": 98, "spark_jobs": 0, "provider-schema": 0, "cdktf-constructs": 0}
 
 
 def prose(text: str) -> str:

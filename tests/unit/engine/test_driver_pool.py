@@ -300,7 +300,7 @@ def test_what_was_started_and_never_written_down_is_ended(tmp_path: Path) -> Non
 
 
 def test_nobody_waits_for_the_pool_while_the_catalog_is_written() -> None:
-    """Whoever writes to the catalog may need the pool before it is done."""
+    """A thread that writes to the catalog may need the pool before it is done."""
     let, writing = threading.Event(), threading.Event()
 
     class Busy(Catalog):
@@ -389,7 +389,7 @@ def test_a_driver_that_leaves_its_query_is_no_stray_yet() -> None:
 
 
 def test_nobody_waits_for_the_pool_while_a_cluster_is_asked_who_is_there() -> None:
-    """Its answer may take many seconds; whoever writes to the catalog may need the pool meanwhile."""
+    """Its answer may take many seconds; a thread that writes to the catalog may need the pool meanwhile."""
     asked, let = threading.Event(), threading.Event()
 
     class Cluster(Living):

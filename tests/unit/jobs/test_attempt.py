@@ -272,7 +272,7 @@ def test_a_driver_does_not_stay_after_a_failure(monkeypatch: pytest.MonkeyPatch)
     assert "free" not in host.beats[-1]
 
 
-def test_whoever_runs_attempts_has_what_they_ask_for(
+def test_what_runs_attempts_has_what_they_ask_for(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     monkeypatch.setattr(sys, "path", [*sys.path, str(request.config.rootpath / "tests/integration/jobs")])

@@ -240,7 +240,7 @@ def test_settings_and_faults_are_told(tmp_path: Path) -> None:
         ) as away:
             CheckpointUrl("hdfs://127.0.0.1:1/x", client).names("x")
         assert (away.value.code, away.value.retryable) == ("checkpoints-unreachable", True)
-        # Whoever comes next is told the same at once, for a while.
+        # For a while, the next callers get the same answer at once.
         began = time.monotonic()
         with pytest.raises(CheckpointError, match=r"Connection refused\.$"):
             CheckpointUrl(f"file://{tmp_path}", client).names("x")

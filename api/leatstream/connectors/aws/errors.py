@@ -57,7 +57,7 @@ _KEYS_HINT = (
 _ROLE_HINT = "Check that the policy allows it, and role_arn and external_id if there are any."
 _CLOCK_HINT = "Set this machine's clock, best by NTP: AWS takes no request that is signed minutes off."
 _OFF_HINT = "Enable the region in the AWS account, or name another one in region."
-# AWS's answer to unknown keys is also that of a region which the account has not enabled.
+# AWS refuses unknown keys and a region that the account has not enabled with the same codes.
 _UNKNOWN = frozenset({"InvalidClientTokenId", "UnrecognizedClientException"})
 _UNKNOWN_HINT = (
     "Check access_key_id and secret_access_key, and that the account has the store's region enabled."

@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
 DELETED = "__leat_deleted"
 _SLICE, _ROWS, _SIZE = 1_000, 500_000, 64 << 20
-"""Rows that are looked at together, and rows or bytes from which on an insert is full.
+"""Rows that are measured together, and the rows or bytes at which an insert is full.
 
-A server may split inserts of more than ``max_insert_block_size`` rows, a million where nobody changed it.
+A server may split inserts of more than ``max_insert_block_size`` rows, by default a million.
 """
 
 

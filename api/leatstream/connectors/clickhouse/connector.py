@@ -136,7 +136,7 @@ class ClickHouseConnector(TableConnector):
         view_indexes.add(self.admin, views.rows_entity(entity), name, columns, timeout)
 
     def drop_view_index(self, entity: str, name: str, timeout: float = 10.0) -> None:
-        """Drop them.
+        """Drop the data-skipping indexes of this name.
 
         Args:
             entity: the view's name in the store.

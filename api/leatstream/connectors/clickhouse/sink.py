@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 _CONNECT, _WRITE = 10.0, 600.0  # seconds
 _NESTED = ("ARRAY", "MAP", "STRUCT")
-_clients: dict[ClickHouseConfig, Client] = {}  # of this worker, which Spark uses for one task after the other
+_clients: dict[ClickHouseConfig, Client] = {}  # idle ones of this worker, for its next tasks
 ROW_BITS = 22
 """Of a version: the place of a row in its batch. The others are the batch's, in milliseconds."""
 
@@ -180,7 +180,7 @@ class ClickHouseTableWriter:
         return mine.batch
 
     def _empty(self, client: Client, found: Progress) -> None:
-        """Throw a view's rows away, which a query that starts over fills again.
+        """Delete the rows of a view; the query, which starts again, fills it.
 
         Until that is done, the attempt has a checkpoint without a name: a later one empties it again.
         """
@@ -253,7 +253,7 @@ def _write(target: Target, number: int, batches: Iterator[pa.RecordBatch]) -> Wr
 
 @contextlib.contextmanager
 def _client(config: ClickHouseConfig) -> Iterator[Client]:
-    """The worker's client, which is kept unless something fails; a new one first asks about the server."""
+    """A client, kept for the worker's next task unless this one fails: connecting costs several requests."""
     client = _clients.pop(config, None)
     if client is not None and not client.ping():
         client.close()

@@ -1,7 +1,7 @@
 """Indexes of materialized views: data-skipping indexes of the table with a view's rows.
 
-They are ``<name>.<place>.<type>``: one or two for each column. ``FINAL`` uses them since ClickHouse 25.6; an
-older server answers without them.
+They are named ``<name>.<place>.<type>``: one or two for each column. Queries with ``FINAL`` use them since
+ClickHouse 25.6; older servers ignore them.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def drop(admin: ClickHouseAdmin, entity: str, name: str, timeout: float) -> None
 
 
 def _kinds(column: Column) -> tuple[str, ...]:
-    """Bloom filters find single values, minima and maxima ranges; the former take no decimals and days."""
+    """Bloom filters serve equality, and minmax ranges. Bloom filters support neither decimals nor dates."""
     if column.type.kind in _WHOLE:
         return ("minmax", "bloom_filter")
     return ("bloom_filter",) if column.type.kind in _TEXTS else ("minmax",)
@@ -80,7 +80,7 @@ def _exists(client: Client, admin: ClickHouseAdmin, entity: str) -> bool:
 def _there(client: Client, admin: ClickHouseAdmin, entity: str, name: str) -> list[str]:
     database, table = split_entity(entity, admin.config.home)
     rows = client.query(_FOUND, {"database": database, "table": table, "prefix": f"{name}."}).result_rows
-    # "a.b" is another index than "a": behind the name come a place and a type.
+    # The prefix "a." also matches the index "a.b"; only a place and a type may follow the name.
     return [row[0] for row in rows if row[0].removeprefix(f"{name}.").count(".") == 1]
 
 

@@ -118,7 +118,7 @@ def _written(plan: FilePlan, batches: Iterator[pa.RecordBatch]) -> Iterator[Data
 
 @functools.lru_cache(maxsize=4)
 def _files(access: tuple[tuple[str, str], ...]) -> PyArrowFileIO:
-    """The file system, whose connections this worker's next tasks use too."""
+    """The file system, cached so that this worker's next tasks use its connections again."""
     from pyiceberg.io.pyarrow import PyArrowFileIO
 
     return PyArrowFileIO(dict(access))

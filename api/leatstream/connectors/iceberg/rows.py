@@ -16,7 +16,7 @@ def arrow_schema(schema: Schema, columns: Sequence[str]) -> pa.Schema:
     """These columns of a table, as Arrow.
 
     Raises:
-        StoreError: store-rejected, the table has not all of them, as somebody altered it.
+        StoreError: store-rejected, the table was altered and lacks one of them.
     """
     import pyarrow as pa
     from pyiceberg.io.pyarrow import schema_to_pyarrow

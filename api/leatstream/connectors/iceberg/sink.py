@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 _TIMEOUT = 60.0
-_FRESH = 240.0  # seconds; the credentials for files that a catalog gives with a table live longer
+_FRESH = 240.0  # seconds; a catalog's credentials for a table's files are valid for longer
 _GONE = "gone"
 
 
@@ -82,10 +82,10 @@ class IcebergTableWriter:
             RuntimeError: with a mark of ``store_marks``.
         """
         try:
-            # A later batch can be there by another attempt only, which the commit finds out.
+            # Only another attempt can have committed a later batch, and the commit detects that.
             repeated = self._last is not None and number <= self._last
             if repeated and is_there(self._loaded(number), self.target, number):
-                # All of the batch is computed, and its state kept, as wherever a batch is repeated.
+                # Spark must compute the whole batch to keep its state, as in every replay.
                 frame.write.format("noop").mode("overwrite").save()
                 return Written()
             return self._upsert(frame, number) if self.target.keys else self._append(frame, number)
@@ -102,7 +102,7 @@ class IcebergTableWriter:
         return self._ready(table, number)
 
     def _known(self, number: int) -> Table:
-        """The table as the last commit found it, where that was not long ago; a commit sees what changed."""
+        """The table as last loaded, if that is recent; the commit loads it again and detects changes."""
         if self._table is None or time.monotonic() - self._table[0] > _FRESH:
             return self._loaded(number)
         _, table, metadata = self._table
@@ -111,6 +111,7 @@ class IcebergTableWriter:
         return table
 
     def _ready(self, table: Table, number: int) -> Table:
+        """Keep a loaded table, and its metadata from before the batch's own settings; the table to write."""
         self._table = (time.monotonic(), table, table.metadata)
         alone(table, self.target.query, self._folder(number))
         return table
@@ -135,7 +136,7 @@ class IcebergTableWriter:
             nonlocal found, written, form
             self._ready(table, number)
             if _form(table) != form:
-                # Files have the table's columns, and rows of one partition each: that has changed meanwhile.
+                # The files fit neither the table's new columns nor its new partitions.
                 form = _form(table)
                 found, written = self._write_files(rows, table)
             snapshot = transaction.update_snapshot(snapshot_properties=summary(target, number))
@@ -193,7 +194,7 @@ class IcebergTableWriter:
 
 
 def _form(table: Table) -> tuple[object, ...]:
-    """What files of data depend on."""
+    """What data files depend on: the table itself, its columns and its partitions."""
     return table.metadata.table_uuid, table.schema().schema_id, table.spec().spec_id
 
 

@@ -42,7 +42,7 @@ def records(
                     continue
                 seen += 1
                 yield record_of(message)
-                last = time.monotonic()  # the time that the reader takes is no silence
+                last = time.monotonic()  # the caller's own time is not silence
                 continue
             if message is not None and error is not None and is_end(admin, topic, error):
                 unread.discard(message.partition() or 0)
@@ -140,14 +140,14 @@ def places(
         hint = f"Its partitions are 0 to {len(partitions) - 1}." if partitions else None
         raise StoreError("entity-not-found", f"Topic {topic} has no partition {start.partition}.", hint=hint)
     if start.offset is not None:
-        # From an offset behind the end the consumer would go back to the beginning.
+        # An offset beyond the end would reset the consumer to the beginning.
         return [TopicPartition(topic, p, min(start.offset, end_of(consumer, topic, p))) for p in wanted]
     found = [TopicPartition(topic, p, OFFSET_BEGINNING) for p in wanted]
     if start.since is not None:
         asked = [TopicPartition(topic, p, start.since) for p in wanted]
         found = list(consumer.offsets_for_times(asked, timeout=5.0)) if asked else []
     for at in found:
-        # Fixed now: the end would else be looked up at the first fetch, too late for some.
+        # Resolved now: by the first fetch more records may have come, which the end would skip.
         if not start.reads_existing or (start.since is not None and at.offset < 0):
             at.offset = end_of(consumer, topic, at.partition)
     return found
@@ -157,7 +157,7 @@ def end_of(consumer: Consumer, topic: str, partition: int, timeout: float = 5.0)
     """The offset behind the last record of a partition.
 
     Args:
-        consumer: of what is committed.
+        consumer: reads committed records.
         topic: that is read.
         partition: of the topic.
         timeout: seconds.

@@ -96,7 +96,7 @@ def require_code(env: Environment, principal: Principal) -> None:
             "Ask a sysadmin to do it, and to grant USAGE on the source.",
         )
     else:
-        # Such code can read the administrator's token, so whoever brings it is an orgadmin in effect.
+        # Such code can read the administrator's token, so users who bring it have the rights of an orgadmin.
         where = "their code runs with the account of this server"
         hint = "Ask an orgadmin to do it, and to grant USAGE on the source."
     detail = f"Role {principal.role} may not create or change function sources: {where}."

@@ -57,7 +57,7 @@ def take_savepoint(env: Environment, principal: Principal, query_name: str, name
             raise CatalogError("invalid-transition", f"Query {quote(query_name)} has not run yet.")
         made = new_meta("svp", principal, env.clock.now())
         savepoint = Savepoint(
-            # It holds records of the query, whoever took it.
+            # It holds records of the query, so the query's owner owns it, not the user who took it.
             meta=replace(made, owner=query.meta.owner),
             name=name,
             query=query.name,
