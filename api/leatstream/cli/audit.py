@@ -31,7 +31,7 @@ def audit(
     account: Annotated[str | None, typer.Option(help="Only events of this account.")] = None,
     limit: Annotated[int, typer.Option(help="How many of the newest.", min=1, max=1000)] = 50,
     follow: Annotated[
-        bool, typer.Option("--follow", "-f", help="Oldest first, and go on with new ones as they come.")
+        bool, typer.Option("--follow", "-f", help="Oldest first; continue with new events as they come.")
     ] = False,
     cursor: Annotated[
         Path | None,
