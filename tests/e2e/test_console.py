@@ -308,6 +308,10 @@ def test_a_store_is_tested_and_its_records_flow(
     page.goto(f"{served.url}/ui/stores/kafka_store/entities/pageviews?from=beginning&q=user_4")
     expect(page.get_by_text(f'{{"viewtime":{BIG},"userid":"User_4","pageid":"Page_39"}}')).to_be_visible()
     expect(page.get_by_role("row")).to_have_count(1 + len([n for n in range(40) if n % 7 == 4]))
+    with page.expect_request(lambda request: "q=user_5" in request.url and "/records?" in request.url):
+        page.get_by_label("Text in key or value").fill("user_5")
+    expect(page.get_by_role("row")).to_have_count(1 + len([n for n in range(40) if n % 7 == 5]))
+    page.get_by_label("Text in key or value").fill("user_4")
     page.get_by_text(f'{{"viewtime":{BIG},"userid":"User_4"').first.press("Enter")
     expect(page.get_by_role("listitem").filter(has_text=f"viewtime: {BIG}")).to_be_visible()
     expect(page.get_by_role("listitem").filter(has_text='userid: "User_4"')).to_be_visible()

@@ -62,7 +62,7 @@ const home = createRoute({
 const sql = createRoute({
   ...within,
   path: "/sql",
-  validateSearch: texts("database", "schema", "store", "tab", "open"),
+  validateSearch: texts("database", "schema", "store", "tab"),
   component: lazyRouteComponent(() => import("./routes/Sql"), "Sql"),
 });
 const stores = createRoute({

@@ -1,9 +1,11 @@
 import { Group, Stack, Text } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { api, dataOf } from "../api/client";
 import { curl } from "../api/code";
 import { PAGE_SIZE, type Pages, usePages } from "../api/pages";
-import { MOST_QUERIES, useQueryList } from "../api/queries";
+import type { Schemas } from "../api/problem";
+import { MOST_QUERIES } from "../api/queries";
 import { usePoll } from "../events/useFeed";
 import { AsCode } from "../parts/AsCode";
 import { NameLink } from "../parts/Names";
@@ -11,7 +13,7 @@ import { Empty, Section } from "../parts/Page";
 import { type Column, PagedRows, Rows } from "../parts/Rows";
 import { State } from "../parts/State";
 import { age, localTime } from "../parts/time";
-import { bytes, type Driver, memoryOf, placeOf, waitingOf } from "./drivers";
+import { bytes, type Driver, memoryOf, placeOf } from "./drivers";
 
 const POLL_MS = 5_000;
 const MOST_NAMES = 10;
@@ -52,9 +54,9 @@ const COLUMNS: Column<Driver>[] = [
     ),
   },
 ];
-const WAITING: Column<{ name: string; message: string }>[] = [
+const WAITING: Column<Schemas["QueryView"]>[] = [
   { head: "Query", cell: ({ name }) => <NameLink kind="query" name={name} /> },
-  { head: "Waits for", cell: ({ message }) => message || "not known yet" },
+  { head: "Waits for", cell: ({ status }) => status.message || "not known yet" },
 ];
 
 /** The driver processes with what they run and use, and the queries that wait for one. */
@@ -141,13 +143,18 @@ function Sums({ pages: { items, hasMore } }: { pages: Pages<Driver> }): ReactNod
 }
 
 function Waiting(): ReactNode {
-  const found = useQueryList(usePoll(POLL_MS, true));
-  const waiting = waitingOf(found.data?.items ?? []);
+  const given = { state: "pending", view: "brief", page_size: MOST_QUERIES } as const;
+  const found = useQuery({
+    queryKey: ["queries", "pending"],
+    queryFn: () => dataOf(api.GET("/v1/queries", { params: { query: given } })),
+    refetchInterval: usePoll(POLL_MS, true),
+  });
+  const waiting = found.data?.items.filter(({ status }) => status.desired_state === "running") ?? [];
   if (waiting.length === 0) return null;
   return (
     <Section title="Waiting for a driver">
       <Rows label="Waiting queries" columns={WAITING} items={waiting} keyOf={({ name }) => name} />
-      {found.data?.next_page_token && <Text size="sm">Only the first {MOST_QUERIES} queries were looked at.</Text>}
+      {found.data?.next_page_token && <Text size="sm">Only the first {MOST_QUERIES} are shown.</Text>}
     </Section>
   );
 }

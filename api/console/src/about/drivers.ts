@@ -1,6 +1,5 @@
 import type { Schemas } from "../api/problem";
 
-type QueryView = Schemas["QueryView"];
 export type Driver = Schemas["DriverView"];
 
 /** Where a driver's process is: the pod, or the host with the number of the process. */
@@ -14,13 +13,6 @@ export function memoryOf({ memory_bytes, heap_bytes, heap_limit_bytes }: Driver)
   const heap = heap_bytes === null ? "" : `heap ${bytes(heap_bytes)}`;
   const limit = heap_limit_bytes === null ? "" : ` of ${bytes(heap_limit_bytes)}`;
   return [memory_bytes !== null && bytes(memory_bytes), heap && heap + limit].filter(Boolean).join(", ");
-}
-
-/** Queries that shall run and have no driver yet, each with what it waits for. */
-export function waitingOf(queries: readonly QueryView[]): { name: string; message: string }[] {
-  return queries
-    .filter(({ status }) => status.state === "pending" && status.desired_state === "running")
-    .map(({ name, status }) => ({ name, message: status.message ?? "" }));
 }
 
 /** A number of bytes as people write it. */

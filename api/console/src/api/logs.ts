@@ -2,7 +2,7 @@ import { useEffect, useState } from "react";
 import { type ApiError, asApiError } from "./problem";
 import { readLines } from "./stream";
 
-export type LogLine = { number: number; text: string };
+type LogLine = { number: number; text: string };
 export type Log = { lines: readonly LogLine[]; state: "connecting" | "live" | "lost"; error: ApiError | null };
 
 const [TAIL, KEPT] = [200, 2_000];

@@ -17,12 +17,11 @@ export const STATES: Schemas["QueryState"][] = [
 /** Of more queries than these, the others are not looked at. */
 export const MOST_QUERIES = 500;
 
-/** The first queries that the account sees, to look through all of them; with `poll` (milliseconds) again and again. */
-export function useQueryList(poll?: number): UseQueryResult<Schemas["QueryList"]> {
+/** The first queries that the account sees, to look through all of them. */
+export function useQueryList(): UseQueryResult<Schemas["QueryList"]> {
   return useQuery({
     queryKey: ["queries"],
     queryFn: () => dataOf(api.GET("/v1/queries", { params: { query: { page_size: MOST_QUERIES } } })),
     staleTime: 15_000,
-    refetchInterval: poll ?? false,
   });
 }

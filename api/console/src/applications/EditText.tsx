@@ -1,20 +1,19 @@
 import { Button, Group, Stack, Text } from "@mantine/core";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
-import { lazy, type ReactNode, Suspense, useMemo, useState } from "react";
+import { type ReactNode, useState } from "react";
 import { api, dataOf } from "../api/client";
 import { curl, pathOf, shell } from "../api/code";
 import { quoted } from "../api/names";
 import { asApiError, type Schemas } from "../api/problem";
 import { AsCode, type Forms } from "../parts/AsCode";
-import { Faults } from "../parts/Faults";
 import { Problem } from "../parts/Problem";
-import { Rows, Waiting } from "../parts/Rows";
-import { marksOf } from "../sql/positions";
-import { useNames, useValidation } from "../sql/validation";
+import { Rows } from "../parts/Rows";
+import { CheckedText } from "../sql/CheckedText";
+import { useValidation } from "../sql/validation";
 import { CHANGES } from "./parts";
 
 type View = Schemas["ApplicationView"];
-const Editor = lazy(() => import("../sql/Editor").then(({ Editor: one }) => ({ default: one })));
+
 function body({ database, schema, store, comment, desired_state }: View, sql: string): Schemas["ApplicationBody"] {
   return { sql, database, schema, store, comment, desired_state };
 }
@@ -34,16 +33,8 @@ export function EditText({ view: newest, close }: { view: View; close: () => voi
   const [view] = useState(newest);
   const [text, setText] = useState(view.sql);
   const client = useQueryClient();
-  const names = useNames();
-  const { database, schema, store } = view;
-  const context = {
-    name: view.name,
-    ...(database ? { database } : {}),
-    ...(schema ? { schema } : {}),
-    ...(store ? { store } : {}),
-  };
   const changed = text.trim() !== view.sql.trim();
-  const checked = useValidation(changed ? text : "", context);
+  const checked = useValidation(changed ? text : "", view);
   const save = useMutation({
     mutationFn: (sql: string) =>
       dataOf(
@@ -59,21 +50,10 @@ export function EditText({ view: newest, close }: { view: View; close: () => voi
     },
   });
   const refused = save.error && save.variables === text ? asApiError(save.error) : null;
-  const faults = checked.state === "checked" ? checked.faults : (refused?.faults ?? []);
-  const marks = useMemo(() => marksOf(faults, text), [faults, text]);
   return (
     <Stack gap="sm">
-      <Suspense fallback={<Waiting />}>
-        <Editor text={text} marks={marks} relations={names.relations} onChange={setText} onRun={() => undefined} />
-      </Suspense>
-      {checked.state === "checked" && faults.length > 0 && <Faults faults={faults} />}
-      {checked.state === "checking" && (
-        <Text size="sm" role="status">
-          Checking…
-        </Text>
-      )}
-      {checked.state === "failed" && <Problem error={checked.error} title="The text could not be checked" />}
-      {checked.state === "checked" && faults.length === 0 && <Outcome statements={checked.statements} />}
+      <CheckedText noun="text" text={text} change={setText} checked={checked} refused={refused} />
+      {checked.state === "checked" && checked.faults.length === 0 && <Outcome statements={checked.statements} />}
       {save.error && <Problem error={save.error} title="The application was not changed" />}
       <Group>
         <Button size="xs" disabled={!changed} loading={save.isPending} onClick={() => save.mutate(text)}>

@@ -96,7 +96,7 @@ export function functionForms(given: NewFunction): Forms {
 }
 
 /** Arguments as SQL lists them: commas and blanks within a type part nothing. */
-export function argumentsOf(list: string): { name: string; type: string }[] {
+function argumentsOf(list: string): { name: string; type: string }[] {
   const parts: string[] = [];
   let depth = 0;
   let part = "";
@@ -138,13 +138,17 @@ export const nameOf = (file: string): string => file.replace(/\.(py|jar)$/, "").
 /** Terraform's reading of a file of code. */
 const read = (file: string): string => `${isJar(file) ? "filebase64" : "file"}(${hclText(file)})`;
 
+/** The command that sends a file. */
+const applied = (name: string, file: string, comment?: string | null): string =>
+  `leat function-source apply ${shell(quoted(name))} -f ${shell(file)}${comment ? ` --comment ${shell(comment)}` : ""}`;
+
 /** A new source that is a file, as code. */
 export function newSourceForms(name: string, file: string, comment: string): Forms {
   const note = comment ? ` COMMENT ${sqlText(comment)}` : "";
   return {
     sql: `-- leat sql sends the file.\nCREATE FUNCTION_SOURCE ${quoted(name)}${note} WITH ('file' = ${sqlText(`@${file}`)});`,
     terraform: resource("function_source", name, { name, file, content: { hcl: read(file) }, comment }),
-    leat: `leat function-source apply ${shell(quoted(name))} -f ${shell(file)}${comment ? ` --comment ${shell(comment)}` : ""}`,
+    leat: applied(name, file, comment),
   };
 }
 
@@ -170,6 +174,6 @@ export function sourceForms(source: Schemas["FunctionSourceView"], content: stri
       restart_queries: restart ? null : false,
     }),
     curl: curl("PUT", pathOf("function-sources", name), { file, content, comment, restart_queries: restart }),
-    leat: `leat function-source apply ${shell(quoted(name))} -f ${shell(file)}${comment ? ` --comment ${shell(comment)}` : ""}${restart ? "" : " --no-restart"}`,
+    leat: `${applied(name, file, comment)}${restart ? "" : " --no-restart"}`,
   };
 }

@@ -1,7 +1,7 @@
 import { snippets } from "../about/snippets";
 import { PLACES } from "../parts/places";
 
-export type Commands = {
+type Commands = {
   go: (to: string, given?: { params?: object | undefined; search?: object | undefined }) => void;
   copy: (text: string) => void;
   newQuery: () => void;

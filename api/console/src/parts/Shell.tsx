@@ -105,7 +105,7 @@ export function Shell(): ReactNode {
 }
 
 function isWithin(pathname: string, place: string): boolean {
-  const other = { "/catalog": "/relations", "/functions": "/new-function" }[place];
+  const other = { "/catalog": "/relations", "/functions": "/new-function", "/stores": "/new-store" }[place];
   return pathname.startsWith(place) || (other !== undefined && pathname.startsWith(other));
 }
 

@@ -1,4 +1,4 @@
-export type DiffLine = { sign: " " | "+" | "-"; text: string };
+type DiffLine = { sign: " " | "+" | "-"; text: string };
 
 // Longer texts are shown as removed and added: the table of the comparison grows with both.
 const MOST = 2_000;

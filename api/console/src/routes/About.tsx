@@ -4,6 +4,7 @@ import { useNavigate, useSearch } from "@tanstack/react-router";
 import { type ReactNode, useState } from "react";
 import { Drivers } from "../about/Drivers";
 import { snippets } from "../about/snippets";
+import { useCapabilities } from "../api/capabilities";
 import { api, dataOf } from "../api/client";
 import { curl } from "../api/code";
 import type { Schemas } from "../api/problem";
@@ -88,11 +89,7 @@ const KINDS: Column<Kind>[] = [
 ];
 
 function StoreKinds(): ReactNode {
-  const found = useQuery({
-    queryKey: ["about", "capabilities"],
-    queryFn: () => dataOf(api.GET("/v1/server/capabilities")),
-    staleTime: Number.POSITIVE_INFINITY,
-  });
+  const found = useCapabilities();
   if (found.error) return <Problem error={found.error} retry={() => void found.refetch()} />;
   if (!found.data) return <Waiting />;
   return (

@@ -1,20 +1,17 @@
 import { Alert, Button, Group, Stack, Text } from "@mantine/core";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
-import { lazy, type ReactNode, Suspense, useMemo, useState } from "react";
+import { type ReactNode, useState } from "react";
 import { api, dataOf } from "../api/client";
 import { curl, pathOf, shell } from "../api/code";
 import { quoted } from "../api/names";
 import { asApiError, type Schemas } from "../api/problem";
 import { AsCode } from "../parts/AsCode";
-import { Faults } from "../parts/Faults";
 import { Problem } from "../parts/Problem";
-import { Waiting } from "../parts/Rows";
-import { marksOf } from "../sql/positions";
-import { type Checked, useNames, useValidation } from "../sql/validation";
+import { CheckedText } from "../sql/CheckedText";
+import { type Checked, useValidation } from "../sql/validation";
 
 type View = Schemas["QueryView"];
 type Change = Schemas["PlanChange"];
-const Editor = lazy(() => import("../sql/Editor").then(({ Editor: one }) => ({ default: one })));
 
 // The words of docs/sql/changing.md.
 const MEANINGS: Record<string, string> = {
@@ -32,9 +29,8 @@ export default function EditQuery({ query: newest, close }: { query: View; close
   const [query] = useState(newest);
   const [text, setText] = useState(query.sql);
   const client = useQueryClient();
-  const names = useNames();
   const changed = text.trim() !== query.sql.trim();
-  const checked = useValidation(changed ? text : "", contextOf(query));
+  const checked = useValidation(changed ? text : "", query);
   const change = changed ? changeOf(checked) : undefined;
   const given = { path: { query: quoted(query.name) }, header: { "If-Match": `"${query.generation}"` } };
   const save = useMutation({
@@ -48,22 +44,11 @@ export default function EditQuery({ query: newest, close }: { query: View; close
     },
   });
   const refused = save.error && save.variables.sql === text ? asApiError(save.error) : null;
-  const faults = checked.state === "checked" ? checked.faults : (refused?.faults ?? []);
-  const marks = useMemo(() => marksOf(faults, text), [faults, text]);
-  const ready = change !== undefined && change.class !== "refused" && faults.length === 0;
+  const ready = change !== undefined && change.class !== "refused";
   return (
     <Stack gap="sm">
-      <Suspense fallback={<Waiting />}>
-        <Editor text={text} marks={marks} relations={names.relations} onChange={setText} onRun={() => undefined} />
-      </Suspense>
-      {checked.state === "checked" && faults.length > 0 && <Faults faults={faults} />}
-      {checked.state === "checking" && (
-        <Text size="sm" role="status">
-          Checking…
-        </Text>
-      )}
-      {checked.state === "failed" && <Problem error={checked.error} title="The statement could not be checked" />}
-      {change && faults.length === 0 && <Consequence change={change} />}
+      <CheckedText noun="statement" text={text} change={setText} checked={checked} refused={refused} />
+      {change && <Consequence change={change} />}
       {save.error && <Problem error={save.error} title="The query was not changed" />}
       <Group>
         <Button
@@ -102,17 +87,9 @@ leat query replace ${shell(quoted(query.name))} query.sql`,
   );
 }
 
-function contextOf({ name, database, schema, store }: View): Parameters<typeof useValidation>[1] {
-  return {
-    name,
-    ...(database ? { database } : {}),
-    ...(schema ? { schema } : {}),
-    ...(store ? { store } : {}),
-  };
-}
-
+/** What a statement without a fault would change. */
 function changeOf(checked: Checked): Change | undefined {
-  if (checked.state !== "checked") return undefined;
+  if (checked.state !== "checked" || checked.faults.length > 0) return undefined;
   const plan = checked.statements[0]?.plan;
   return plan && "change" in plan ? ((plan.change as Change | null | undefined) ?? undefined) : undefined;
 }

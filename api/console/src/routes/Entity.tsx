@@ -1,9 +1,8 @@
-import { Button, Group, SegmentedControl, Text, TextInput } from "@mantine/core";
+import { Button, Group, SegmentedControl, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate, useParams, useSearch } from "@tanstack/react-router";
 import { type ReactNode, useEffect, useState } from "react";
 import { api, dataOf } from "../api/client";
-import { asText } from "../api/exact";
 import type { Schemas } from "../api/problem";
 import { type Numbered, type Stream, useStream } from "../api/stream";
 import { Filter } from "../parts/Filter";
@@ -75,7 +74,6 @@ export function Entity(): ReactNode {
 
 function Records({ store, entity }: { store: string; entity: string }): ReactNode {
   const search = useSearch({ from: "/inside/stores/$store/entities/$entity" });
-  const { q = "" } = search;
   const [paused, setPaused] = useState(false);
   const stream = useStream<RecordView>(KEPT, paused);
   const { start, cancel } = stream;
@@ -85,10 +83,7 @@ function Records({ store, entity }: { store: string; entity: string }): ReactNod
     if (asked !== undefined) start(path);
     return cancel;
   }, [path, asked, start, cancel]);
-  const wanted = q.toLowerCase();
-  const fits = ({ item }: Shown): boolean =>
-    wanted === "" || `${asText(item.key)} ${asText(item.value)}`.toLowerCase().includes(wanted);
-  const items = stream.items.filter(fits).reverse();
+  const items = [...stream.items].reverse();
   const columns = items.some(({ item }) => item.headers?.length) ? [...COLUMNS, HEADERS] : COLUMNS;
   return (
     <Section title="Records">
@@ -97,11 +92,9 @@ function Records({ store, entity }: { store: string; entity: string }): ReactNod
       {items.length > 0 ? (
         <Rows label="Records" columns={columns} items={items} keyOf={({ number }) => String(number)} />
       ) : (
-        <Empty title={stream.items.length > 0 ? "No kept record fits the filter" : "No record yet"}>
+        <Empty title={search.q ? "No record with this text yet" : "No record yet"}>
           <Text size="sm">
-            {stream.items.length > 0
-              ? `The filter looks at the newest ${KEPT} records, in key and value.`
-              : "New records appear here as they are written. Earlier ones are read from the beginning."}
+            New records appear here as they are written. Earlier ones are read from the beginning.
           </Text>
         </Empty>
       )}
@@ -117,9 +110,10 @@ type ControlsProps = {
 };
 
 /** What is asked for, as a query; undefined while the time or the offset is missing. */
-function startOf({ from, since, partition, offset }: Search): string | undefined {
+function startOf({ from, since, partition, offset, q }: Search): string | undefined {
   const asked = new URLSearchParams({ rate: String(RATE) });
   if (partition !== undefined) asked.set("partition", partition);
+  if (q) asked.set("q", q);
   if (from === "time") {
     const moment = new Date(since ?? "");
     if (Number.isNaN(moment.getTime())) return undefined;
@@ -132,7 +126,7 @@ function startOf({ from, since, partition, offset }: Search): string | undefined
 }
 
 function Controls({ stream, paused, pause, search }: ControlsProps): ReactNode {
-  const { from = "latest", q = "", since, partition, offset } = search;
+  const { from = "latest", q, since, partition, offset } = search;
   const navigate = useNavigate({ from: "/stores/$store/entities/$entity" });
   const set = (more: Search): void => void navigate({ search: (old) => ({ ...old, ...more }), replace: true });
   const kept = stream.total > stream.items.length && !paused ? `, the newest ${stream.items.length} kept` : "";
@@ -173,18 +167,11 @@ function Controls({ stream, paused, pause, search }: ControlsProps): ReactNode {
       <Button size="xs" variant="default" disabled={stream.state !== "running"} onClick={() => pause(!paused)}>
         {paused ? "Resume" : "Pause"}
       </Button>
-      <TextInput
-        size="xs"
-        aria-label="Filter records"
-        placeholder="Filter key and value"
-        value={q}
-        onChange={(event) => {
-          set({ q: event.currentTarget.value || undefined });
-        }}
-      />
+      <Filter label="Text in key or value" size="xs" w={180} value={q} change={(value) => set({ q: value })} />
       <State state={paused && stream.state === "running" ? "paused" : stream.state} />
       <Text size="sm" c="dimmed" role="status">
-        {stream.total} read{kept}
+        {stream.total} {q ? "found" : "read"}
+        {kept}
       </Text>
     </Group>
   );

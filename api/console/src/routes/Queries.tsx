@@ -79,16 +79,20 @@ function Lag({ query }: { query: Query }): ReactNode {
 export function Queries(): ReactNode {
   const { state, q, application } = useSearch({ from: "/inside/queries" });
   const navigate = useNavigate({ from: "/queries" });
+  const known = STATES.find((one) => one === state);
   const pages = usePages(
-    ["queries", application],
-    (token) =>
-      dataOf(api.GET("/v1/queries", { params: { query: { application, page_size: PAGE_SIZE, page_token: token } } })),
+    ["queries", application, known],
+    (token) => {
+      const narrowed = { application, state: known, view: "brief" } as const;
+      const params = { query: { ...narrowed, page_size: PAGE_SIZE, page_token: token } };
+      return dataOf(api.GET("/v1/queries", { params }));
+    },
     usePoll(POLL_MS, true),
   );
+  // The server's own filter knows names only, not sources and sinks.
   const wanted = q?.toLowerCase() ?? "";
-  const shows = (query: Query): boolean =>
-    (state === undefined || query.status.state === state) &&
-    (wanted === "" || `${query.name} ${query.sink} ${query.sources.join(" ")}`.toLowerCase().includes(wanted));
+  const shows = ({ name, sink, sources }: Query): boolean =>
+    wanted === "" || `${name} ${sink} ${sources.join(" ")}`.toLowerCase().includes(wanted);
   return (
     <Page title="Queries" actions={<NewQuery />}>
       <Group gap="sm">
@@ -105,7 +109,7 @@ export function Queries(): ReactNode {
         <Choice
           label="State"
           values={STATES}
-          value={state}
+          value={known}
           change={(value) => void navigate({ search: (old) => ({ ...old, state: value }), replace: true })}
         />
         <OfApplication
@@ -120,9 +124,7 @@ export function Queries(): ReactNode {
         shows={shows}
         keyOf={(query) => query.id}
         empty={
-          <Empty
-            title={application ? `Application ${application} has no query that you see` : "There is no query yet"}
-          >
+          <Empty title={nothing(known, application)}>
             <Text size="sm">
               A query is a statement that runs until it is stopped, such as CREATE STREAM … AS SELECT.
             </Text>
@@ -131,6 +133,11 @@ export function Queries(): ReactNode {
       />
     </Page>
   );
+}
+
+function nothing(state: string | undefined, application: string | undefined): string {
+  if (state) return `No query${application ? ` of application ${application}` : ""} that you see is ${state}`;
+  return application ? `Application ${application} has no query that you see` : "There is no query yet";
 }
 
 type ApplicationProps = { value: string | undefined; change: (value: string | undefined) => void };

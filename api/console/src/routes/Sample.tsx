@@ -1,7 +1,6 @@
 import { Button, Group, SegmentedControl, Stack, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
-import { asText } from "../api/exact";
 import { quoted } from "../api/names";
 import type { Schemas } from "../api/problem";
 import { loadSample } from "../api/sample";
@@ -10,6 +9,7 @@ import { Empty, Source } from "../parts/Page";
 import { Problem } from "../parts/Problem";
 import { type Column, Rows, Waiting } from "../parts/Rows";
 import { localTime } from "../parts/time";
+import { Value } from "../parts/Value";
 
 type View = Schemas["RelationView"];
 type Record = Schemas["SampledRecord"] & { number: number };
@@ -80,7 +80,7 @@ function columnsOf(sample: Schemas["RelationSample"], hasOrder: boolean): Column
     ...(hasOrder ? PLACE : []),
     ...(hasFaults ? [FAULT] : []),
     ...sample.columns.map(
-      ({ name }, place): Column<Record> => ({ head: name, cell: ({ row }) => row && <Cell value={row[place]} /> }),
+      ({ name }, place): Column<Record> => ({ head: name, cell: ({ row }) => row && <Value of={row[place]} /> }),
     ),
   ];
 }
@@ -88,7 +88,7 @@ function columnsOf(sample: Schemas["RelationSample"], hasOrder: boolean): Column
 const PLACE: Column<Record>[] = [
   { head: "Place", width: 90, cell: (one) => <span className="mono">{`${one.partition}:${one.offset}`}</span> },
   { head: "Time", width: 178, cell: ({ timestamp }) => (timestamp ? localTime(Number(timestamp)) : "") },
-  { head: "Key", cell: ({ key }) => <Cell value={key} /> },
+  { head: "Key", cell: ({ key }) => <Value of={key} /> },
 ];
 
 const FAULT: Column<Record> = {
@@ -100,11 +100,6 @@ const FAULT: Column<Record> = {
     </span>
   ),
 };
-
-function Cell({ value }: { value: unknown }): ReactNode {
-  if (value === null || value === undefined) return <span className="null">null</span>;
-  return <span className="mono">{asText(value)}</span>;
-}
 
 function NoRecords({ view, note }: { view: View; note?: string | null }): ReactNode {
   const text = insertOf(view);

@@ -32,7 +32,15 @@ export function Sql(): ReactNode {
   const [past, setPast] = useState(readHistory);
   const [ran, setRan] = useState<Part | null>(null);
   const waiting = useRef<AbortController | null>(null);
-  useEffect(() => onOpen(setText), []);
+  useEffect(
+    () =>
+      onOpen((opened) => {
+        setText(opened);
+        // What stood here is in it now.
+        setPast(readHistory());
+      }),
+    [],
+  );
   const editor = useRef<EditorView | null>(null);
   const [full, { toggle: toggleFull }] = useDisclosure(false);
   const [tree, { toggle: toggleTree }] = useDisclosure(false);

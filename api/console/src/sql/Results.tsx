@@ -9,6 +9,7 @@ import { Problem } from "../parts/Problem";
 import { Properties } from "../parts/Properties";
 import { type Column, Rows } from "../parts/Rows";
 import { State } from "../parts/State";
+import { Value } from "../parts/Value";
 
 type Result = Schemas["StatementResultView"];
 type Row = { op: string; row: Record<string, unknown> };
@@ -74,7 +75,7 @@ function Answered({ columns, rows }: { columns: readonly Head[]; rows: readonly 
   const shown = columns.map(
     (column, place): Column<Numbered<unknown[]>> => ({
       head: column.name,
-      cell: ({ item }) => <Cell value={item[place]} />,
+      cell: ({ item }) => <Value of={item[place]} />,
     }),
   );
   const items = rows.map((item, number) => ({ number, item }));
@@ -93,7 +94,7 @@ function Streamed({ path, columns, changes }: StreamedProps): ReactNode {
   const shown = columns.map(
     (column): Column<Numbered<Row>> => ({
       head: column.name,
-      cell: ({ item }) => <Cell value={item.row[column.name]} />,
+      cell: ({ item }) => <Value of={item.row[column.name]} />,
     }),
   );
   if (changes) shown.unshift({ head: "Change", width: 70, cell: ({ item }) => item.op });
@@ -118,9 +119,4 @@ function Streamed({ path, columns, changes }: StreamedProps): ReactNode {
       )}
     </Stack>
   );
-}
-
-function Cell({ value }: { value: unknown }): ReactNode {
-  if (value === null || value === undefined) return <span className="null">null</span>;
-  return <span className="mono">{asText(value)}</span>;
 }

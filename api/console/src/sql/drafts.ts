@@ -42,9 +42,13 @@ export function openText(text: string): void {
 
 /** What was run from this browser, the newest first. */
 export function readHistory(): Past[] {
+  return readList<Past>(HISTORY);
+}
+
+function readList<T>(key: string): T[] {
   try {
-    const found: unknown = JSON.parse(localStorage.getItem(HISTORY) ?? "[]");
-    return Array.isArray(found) ? (found as Past[]) : [];
+    const found: unknown = JSON.parse(localStorage.getItem(key) ?? "[]");
+    return Array.isArray(found) ? (found as T[]) : [];
   } catch {
     return [];
   }
@@ -67,12 +71,7 @@ export type Saved = { name: string; sql: string };
 
 /** The texts that were saved in this browser, by name. */
 export function readSaved(): Saved[] {
-  try {
-    const found: unknown = JSON.parse(localStorage.getItem(SAVED) ?? "[]");
-    return Array.isArray(found) ? (found as Saved[]) : [];
-  } catch {
-    return [];
-  }
+  return readList<Saved>(SAVED);
 }
 
 /** Save a text under a name, in place of the one that has it; says why not, if so. */

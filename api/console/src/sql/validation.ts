@@ -4,7 +4,7 @@ import { api, dataOf } from "../api/client";
 import { type ApiError, asApiError, type Schemas } from "../api/problem";
 
 /** `name`: of the query or application that the text would replace. */
-type Context = { database?: string; schema?: string; store?: string; name?: string };
+type Context = Pick<Schemas["ValidationBody"], "database" | "schema" | "store" | "name">;
 type Verdict = {
   text: string;
   faults: readonly Schemas["ProblemView"][];

@@ -1,8 +1,7 @@
 import { Paper, SimpleGrid, Text } from "@mantine/core";
-import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
-import { api, dataOf } from "../api/client";
+import { useCapabilities } from "../api/capabilities";
 import type { Schemas } from "../api/problem";
 import type { Field } from "./fields";
 
@@ -10,11 +9,7 @@ type Capabilities = Schemas["CapabilitiesView"];
 
 /** The kinds of stores, and what each can be used for. */
 export function Kinds({ kinds }: { kinds: readonly Field[] }): ReactNode {
-  const found = useQuery({
-    queryKey: ["about", "capabilities"],
-    queryFn: () => dataOf(api.GET("/v1/server/capabilities")),
-    staleTime: Number.POSITIVE_INFINITY,
-  });
+  const found = useCapabilities();
   return (
     <SimpleGrid component="ul" cols={{ base: 1, sm: 2, lg: 3 }} spacing="sm" className="kinds">
       {kinds.map(({ name, help }) => (
