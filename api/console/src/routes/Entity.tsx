@@ -135,6 +135,7 @@ function Controls({ stream, paused, pause, search }: ControlsProps): ReactNode {
       <SegmentedControl
         size="xs"
         aria-label="Where to begin"
+        className="slides"
         data={[
           { value: "latest", label: "New records" },
           { value: "beginning", label: "From the beginning" },

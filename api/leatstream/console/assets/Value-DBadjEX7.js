@@ -1,0 +1,1 @@
+import{t as e}from"./exact-C8Lcpc2r.js";import{t}from"./jsx-runtime-C3cWAN_r.js";var n=t();function r({of:t}){return t==null?(0,n.jsx)(`span`,{className:`null`,children:`null`}):(0,n.jsx)(`span`,{className:`mono`,children:e(t)})}export{r as t};
