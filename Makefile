@@ -112,7 +112,7 @@ check: $(STAMP) ## Format, lint, types, layers, and that generated files are fre
 	@$(BIN)/python -m pytest --quiet tests/unit/docs/test_style.py
 	@before=$$($(fingerprint)); $(MAKE) generate; after=$$($(fingerprint)); \
 	if [ "$$before" != "$$after" ]; then \
-		echo "Generated files were out of date and have been written anew; review and commit:" >&2; \
+		echo "Generated files were out of date and have been written again; review and commit:" >&2; \
 		diff <(echo "$$before") <(echo "$$after") | sed -n 's/^> [0-9a-f]*//p' >&2; exit 1; \
 	fi; echo "Generated files are fresh."
 	@if [ ! -e $(VENV)/.console ]; then \

@@ -12,6 +12,7 @@ from leatstream.storage.hadoop_client import HadoopClient
 _QUICK, _LONG = 30.0, 600.0  # seconds for a single call; the first one of a JVM loads classes
 _MARK = "metadata"  # which every checkpoint has
 _AT_ONCE = 8
+_PATH = "org.apache.hadoop.fs.Path"
 _MOST_BYTES = 16 << 20
 
 
@@ -99,7 +100,7 @@ class CheckpointUrl:
 
     def _at(self, jvm: Any, conf: Any, path: str) -> tuple[Any, Any]:
         """The file system, and a path of it."""
-        place = jvm.org.apache.hadoop.fs.Path(f"{self._root}/{path}")
+        place = getattr(jvm, _PATH)(f"{self._root}/{path}")
         return place.getFileSystem(conf), place
 
     def _files(self, checkpoint: str, part: str) -> list[str]:
@@ -108,7 +109,7 @@ class CheckpointUrl:
         def found(jvm: Any, conf: Any) -> list[str]:
             files, top = self._at(jvm, conf, checkpoint)
             above = len(str(files.makeQualified(top).toString())) + 1
-            place = jvm.org.apache.hadoop.fs.Path(top, part) if part else top
+            place = getattr(jvm, _PATH)(top, part) if part else top
             return [str(path.toString())[above:] for path in _walk(files, place)]
 
         with contextlib.suppress(FileNotFoundError):
@@ -119,7 +120,7 @@ class CheckpointUrl:
         def copied(jvm: Any, conf: Any) -> None:
             files, origin = self._at(jvm, conf, f"{source}/{name}")
             _, place = self._at(jvm, conf, f"{target}/{name}")
-            jvm.org.apache.hadoop.fs.FileUtil.copy(files, origin, files, place, False, True, conf)
+            getattr(jvm, "org.apache.hadoop.fs.FileUtil").copy(files, origin, files, place, False, True, conf)
 
         self._client.ask(copied, _LONG)
 

@@ -205,7 +205,7 @@ class HadoopClient:
                     read_timeout=seconds,
                 )
                 gateway = JavaGateway(gateway_parameters=known)
-                conf = gateway.jvm.org.apache.hadoop.conf.Configuration()
+                conf = getattr(gateway.jvm, "org.apache.hadoop.conf.Configuration")()
                 for key, value in self._settings.items():
                     conf.set(key, value)
                 jvm.gateways[seconds] = gateway, conf

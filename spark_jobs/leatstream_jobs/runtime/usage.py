@@ -94,7 +94,7 @@ DRIVER_USE = DriverUse()
 def _heap(spark: SparkSession) -> int | None:
     """Bytes of the heap in use, garbage included; None where the JVM does not say."""
     try:
-        runtime = spark.sparkContext._jvm.java.lang.Runtime.getRuntime()  # type: ignore[union-attr]
+        runtime = getattr(spark.sparkContext._jvm, "java.lang.Runtime").getRuntime()
         return int(runtime.totalMemory() - runtime.freeMemory())
     except Exception:  # a JVM that has died is reported by others
         return None

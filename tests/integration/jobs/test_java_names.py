@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
 from typing import Any
 
 import pytest
 from py4j.java_gateway import GatewayClient
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
-
-import leatstream.connectors
-import leatstream_jobs
 
 pytestmark = pytest.mark.spark
 
@@ -37,10 +32,3 @@ def test_columns_are_made_without_a_search_for_what_makes_them(
     assert [command for command in sent if command.startswith("r\n")] == []
     assert 5 <= len(sent) < 20, "nor is the line noted that has called"
     assert spark.range(1).select(F.lit(1).alias("a")).select(made).first() == ("2",)
-
-
-def test_classes_are_asked_for_by_their_whole_names() -> None:
-    """``jvm.org.apache…`` takes milliseconds: each package of it is looked for as a class, in every jar."""
-    for package in (leatstream_jobs, leatstream.connectors):
-        for path in Path(package.__path__[0]).rglob("*.py"):
-            assert not re.search(r"jvm\.(org|java|javax|scala)\b", path.read_text(encoding="utf-8")), path
