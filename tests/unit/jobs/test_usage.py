@@ -62,8 +62,7 @@ def test_a_driver_asks_its_jvm_for_the_heap_now_and_then(monkeypatch: pytest.Mon
         return 100
 
     runtime = SimpleNamespace(totalMemory=total, freeMemory=lambda: 30)
-    lang = SimpleNamespace(Runtime=SimpleNamespace(getRuntime=lambda: runtime))
-    jvm = SimpleNamespace(java=SimpleNamespace(lang=lang))
+    jvm = SimpleNamespace(**{"java.lang.Runtime": SimpleNamespace(getRuntime=lambda: runtime)})
     spark: Any = SimpleNamespace(sparkContext=SimpleNamespace(_jvm=jvm))
     use = DriverUse(Looks(lambda: clock[0]), lambda: clock[0])
     first = use.as_json(spark)
