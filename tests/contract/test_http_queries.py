@@ -19,7 +19,7 @@ from leatstream.rest import log_lines
 from leatstream.services.driver_calls import fencing_token
 from leatstream.services.environment import Principal
 from leatstream.services.queries import removal as remove
-from leatstream.storage.query_log import KEPT
+from leatstream.storage.query_log import KEPT_PROGRESS
 
 SQL = "CREATE STREAM views AS SELECT * FROM pageviews"
 QUERY = {"sql": SQL, "database": "demo", "schema": "public", "store": "k"}
@@ -177,15 +177,23 @@ def test_progress_is_kept_every_fifteen_seconds(pageviews: TestClient, fresh: An
     assert pageviews.get("/v1/queries/q/progress", params={"limit": 0}).status_code == 422
 
 
-def test_progress_is_kept_two_hundred_times(pageviews: TestClient, fresh: Any) -> None:
-    query_id = _put_query(pageviews)["id"]
+def test_progress_is_kept_for_an_hour_and_in_steps_for_a_day(pageviews: TestClient, fresh: Any) -> None:
+    query_id, start = _put_query(pageviews)["id"], fresh.env.clock.now()
     with fresh.units() as unit:
-        for n in range(KEPT + 3):
-            at = fresh.env.clock.now()
+        for n in range(KEPT_PROGRESS + 3):
+            at = start + timedelta(seconds=15 * n)
             unit.query_log.add_progress(query_id, QueryProgress(at=at, attempt=1, metrics={"n": n}))
         unit.commit()
-    items = pageviews.get("/v1/queries/q/progress", params={"limit": 200}).json()["items"]
-    assert [item["metrics"]["n"] for item in items] == list(range(3, KEPT + 3))
+
+    def asked(**params: Any) -> list[int]:
+        items = pageviews.get("/v1/queries/q/progress", params=params).json()["items"]
+        return [item["metrics"]["n"] for item in items]
+
+    assert asked(limit=600) == [0, *range(3, KEPT_PROGRESS + 3)], "the first of five minutes, then each"
+    since = (start + timedelta(seconds=15 * KEPT_PROGRESS)).isoformat()
+    assert asked(limit=600, since=since) == [KEPT_PROGRESS + 1, KEPT_PROGRESS + 2]
+    assert asked(limit=1, since=since.removesuffix("+00:00")) == [KEPT_PROGRESS + 2], "it is UTC"
+    assert pageviews.get("/v1/queries/q/progress", params={"since": "lately"}).status_code == 422
     assert len(pageviews.get("/v1/queries/q/events").json()["items"]) == 1, "events have a ring of their own"
 
 

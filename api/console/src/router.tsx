@@ -124,7 +124,7 @@ const queries = createRoute({
 const query = createRoute({
   ...within,
   path: "/queries/$query",
-  validateSearch: texts("tab"),
+  validateSearch: texts("tab", "span"),
   component: lazyRouteComponent(() => import("./routes/Query"), "Query"),
 });
 const lineage = createRoute({

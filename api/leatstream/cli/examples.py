@@ -53,7 +53,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "query wait": ("query wait enriched --max-lag 1000", "query wait --max-lag 1000 --timeout 900"),
     "query logs": ("query logs enriched --tail 200", "query logs enriched --follow"),
     "query events": ("query events enriched",),
-    "query progress": ("query progress enriched",),
+    "query progress": ("query progress enriched", "query progress enriched --since 6h"),
     "query history": ("query history enriched -o json",),
     "query restart": (
         "query restart enriched",

@@ -13,6 +13,7 @@ import typer
 from leatstream.cli import waiting
 from leatstream.cli.catching_up import wait
 from leatstream.cli.exits import Exit
+from leatstream.cli.moments import SinceOption
 from leatstream.cli.nouns import NOUNS, YesOption, confirm, flat, make_app
 from leatstream.cli.output import Output, printable, stderr, write_items
 from leatstream.cli.session import OutputOption, WideOption, open_client
@@ -79,12 +80,20 @@ def events(
 def progress(
     context: typer.Context,
     name: Name,
-    limit: LimitOption = 20,
+    limit: Annotated[
+        int | None, typer.Option(help="How many of the newest; 20, or all with --since.", min=1, max=600)
+    ] = None,
+    since: SinceOption = None,
     output: OutputOption = Output.TABLE,
     wide: WideOption = False,
 ) -> None:
-    """Show how fast the query's job was and how far behind, a moment every 15 seconds."""
-    answer = open_client(context).call("GET", path(name) + "/progress", params={"limit": limit})
+    """Show how fast the query's job was and how far behind, up to a day back.
+
+    Of the last hour it is a moment every 15 seconds, before it the one with the highest lag of each five
+    minutes.
+    """
+    params = {"limit": limit or (600 if since else 20)} | ({"since": since} if since else {})
+    answer = open_client(context).call("GET", path(name) + "/progress", params=params)
     if output in (Output.TABLE, Output.CSV):
         answer = {"items": [item | {"lag": known_lag(item["metrics"])} for item in answer["items"]]}
     rates = ("in/s=metrics.input_rows_per_second", "out/s=metrics.output_rows_per_second")

@@ -230,8 +230,14 @@ class QueryLogRows(Protocol):
     def add_progress(self, query_id: str, progress: QueryProgress) -> None:
         """Append what its job reported."""
 
-    def progress(self, query_id: str, limit: int) -> Sequence[QueryProgress]:
-        """The newest, oldest of them first."""
+    def progress(self, query_id: str, limit: int, since: datetime | None = None) -> Sequence[QueryProgress]:
+        """The newest, oldest of them first.
+
+        Args:
+            query_id: of the query.
+            limit: the most moments.
+            since: only moments after this one; None = as far back as they are kept.
+        """
 
     def events(self, query_id: str, limit: int) -> Sequence[QueryEvent]:
         """The newest, oldest of them first."""

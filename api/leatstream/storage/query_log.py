@@ -3,24 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime, timedelta
 from typing import TypeVar
 
 import msgspec
 import sqlalchemy as sa
 
 from leatstream.model.objects import QueryEvent, QueryProgress, QueryVersion
+from leatstream.model.progress import known_lag
 from leatstream.storage.change_log import NotedChanges
 from leatstream.storage.codec import look_into
 from leatstream.storage.tables import query_log
 
 KEPT = 200
-_EVENT, _VERSION, _PROGRESS = "event", "version", "progress"
+# Of progress, the last hour as it was reported, and one moment of each five minutes of the last day.
+KEPT_PROGRESS, KEPT_COARSE = 240, 288
+COARSE, _FINE_IN_COARSE = timedelta(minutes=5), 24
+_EVENT, _VERSION, _PROGRESS, _COARSE = "event", "version", "progress", "progress_coarse"
+_KEPT = {_EVENT: KEPT, _VERSION: KEPT, _PROGRESS: KEPT_PROGRESS, _COARSE: KEPT_COARSE}
 T = TypeVar("T", QueryEvent, QueryVersion, QueryProgress)
 look_into(QueryEvent, QueryVersion, QueryProgress)
 
 
 class SqlQueryLogRows:
-    """Events, versions and progress (``ports.QueryLogRows``); the last 200 of each are kept."""
+    """Events, versions and progress (``ports.QueryLogRows``), each of which has a ring of its own."""
 
     def __init__(self, connection: sa.Connection, noted: NotedChanges | None = None) -> None:
         self._connection = connection
@@ -39,10 +45,28 @@ class SqlQueryLogRows:
     def add_progress(self, query_id: str, progress: QueryProgress) -> None:
         """Note what its job reported."""
         self._add(query_id, _PROGRESS, progress)
+        last = self._newest(query_id, _COARSE, 1, QueryProgress)
+        if last and progress.at - last[0].at < COARSE:
+            return
+        fine = self._newest(query_id, _PROGRESS, _FINE_IN_COARSE, QueryProgress)
+        since = [one for one in fine if not last or one.at > last[0].at]
+        # The worst moment: an average would hide the peak that somebody looks for the next morning.
+        worst = max(since or [progress], key=lambda one: (known_lag(one.metrics) or 0, one.at))
+        self._add(query_id, _COARSE, worst)
 
-    def progress(self, query_id: str, limit: int) -> Sequence[QueryProgress]:
-        """The newest, oldest of them first."""
-        return self._newest(query_id, _PROGRESS, limit, QueryProgress)
+    def progress(self, query_id: str, limit: int, since: datetime | None = None) -> Sequence[QueryProgress]:
+        """The newest, oldest of them first: each moment of the last hour, before it one each five minutes.
+
+        Args:
+            query_id: of the query.
+            limit: the most moments.
+            since: only moments after this one; None = as far back as they are kept.
+        """
+        found = self._newest(query_id, _PROGRESS, min(limit, KEPT_PROGRESS), QueryProgress)
+        if len(found) < limit and (since is None or not found or found[0].at > since):
+            coarse = self._newest(query_id, _COARSE, KEPT_COARSE, QueryProgress)
+            found = [one for one in coarse if not found or one.at < found[0].at] + found
+        return [one for one in found if since is None or one.at > since][-limit:]
 
     def events(self, query_id: str, limit: int) -> Sequence[QueryEvent]:
         """The newest, oldest of them first."""
@@ -66,7 +90,13 @@ class SqlQueryLogRows:
         row = {"query_id": query_id, "topic": topic, "document": msgspec.to_builtins(item)}
         self._connection.execute(sa.insert(query_log), row)
         mine = sa.and_(query_log.c.query_id == query_id, query_log.c.topic == topic)
-        oldest = sa.select(query_log.c.id).where(mine).order_by(query_log.c.id.desc()).offset(KEPT).limit(1)
+        oldest = (
+            sa.select(query_log.c.id)
+            .where(mine)
+            .order_by(query_log.c.id.desc())
+            .offset(_KEPT[topic])
+            .limit(1)
+        )
         last = self._connection.execute(oldest).scalar()
         if last is not None:
             self._connection.execute(sa.delete(query_log).where(mine, query_log.c.id <= last))

@@ -234,3 +234,27 @@ def test_progress_shows_the_lag_of_all_sources(service: Service, leat: Leat) -> 
         "2026-01-31T12:00:00Z,1,12.5,,7",
     ]
     assert json.loads(leat("query", "progress", "q", "-o", "json").out)["items"] == [item]
+
+
+def test_progress_goes_back_as_far_as_asked(service: Service, leat: Leat) -> None:
+    service.answer("GET", "/v1/queries/q/progress", {"items": []})
+    leat("query", "progress", "q")
+    leat("query", "progress", "q", "--since", "2026-01-31T09:00:00Z")
+    leat("query", "progress", "q", "--since", "2026-01-31T09:00:00Z", "--limit", "3")
+    asked = [dict(one.url.params) for one in service.requests]
+    since = {"since": "2026-01-31T09:00:00Z"}
+    assert asked == [{"limit": "20"}, {"limit": "600", **since}, {"limit": "3", **since}]
+
+
+@pytest.mark.parametrize(("state", "status"), [("ready", 0), ("errored", 1)])
+def test_settings_are_tried_before_a_store_is_created(
+    service: Service, leat: Leat, tmp_path: Path, state: str, status: int
+) -> None:
+    settings = {"kafka": {"bootstrap_servers": "broker:9092", "sasl": {"password": "hunter2"}}}
+    (tmp_path / "k.json").write_text(json.dumps(settings))
+    service.answer("PUT", "/v1/stores/k", {"name": "k", "status": {"state": state}})
+    done = leat("store", "test", "k", "-f", str(tmp_path / "k.json"), "-o", "json")
+    assert (done.status, json.loads(done.out)["status"]["state"]) == (status, state)
+    assert "hunter2" not in done.out + done.err
+    (sent,) = service.requests
+    assert (dict(sent.url.params), service.last_body) == ({"dry_run": "true"}, settings)

@@ -31,7 +31,12 @@ export function figuresOf(query: QueryView): Figures {
 
 /** Records that a query has not read yet, of all its sources that report that, or of one. */
 export function lagOf({ status }: QueryView, relation?: string): number | undefined {
-  const sources = (status.metrics.sources ?? []) as Source[];
+  return lagIn(status.metrics, relation);
+}
+
+/** The same of what a job reported at some moment. */
+export function lagIn(metrics: QueryView["status"]["metrics"], relation?: string): number | undefined {
+  const sources = (metrics.sources ?? []) as Source[];
   const counts = sources.flatMap((source) =>
     typeof source.lag === "number" && (relation === undefined || source.relation === relation) ? [source.lag] : [],
   );

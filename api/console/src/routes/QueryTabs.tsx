@@ -1,6 +1,6 @@
-import { Group, Paper, SimpleGrid, Stack, Text } from "@mantine/core";
+import { Stack, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
-import { Fragment, type ReactNode } from "react";
+import { Fragment, lazy, type ReactNode, Suspense } from "react";
 import { api, dataOf } from "../api/client";
 import { asText } from "../api/exact";
 import type { Schemas } from "../api/problem";
@@ -12,6 +12,8 @@ import { type Column, Rows, Waiting } from "../parts/Rows";
 import { State } from "../parts/State";
 import { localTime } from "../parts/time";
 
+// The library of charts is for this tab alone.
+const Charts = lazy(() => import("../charts/Charts"));
 const POLL_MS = 5_000;
 type Of = { query: string };
 
@@ -81,78 +83,28 @@ function Version({ version, before }: VersionProps): ReactNode {
   );
 }
 
-const CHARTS = [
-  ["input_rows_per_second", "Rows read per second"],
-  ["processed_rows_per_second", "Rows processed per second"],
-  ["batch_duration_ms", "Duration of a batch, ms"],
-  ["state_rows", "Rows kept as state"],
-] as const;
-
-/** The figures that the job reports now, and how some of them went. */
+/** How the figures of the job went, and those that it reports now. */
 export function Metrics({ query, metrics }: Of & { metrics: Record<string, unknown> }): ReactNode {
-  const found = useQuery({
-    queryKey: ["query", query, "progress"],
-    queryFn: () =>
-      dataOf(api.GET("/v1/queries/{query}/progress", { params: { path: { query }, query: { limit: 200 } } })),
-    refetchInterval: 15_000,
-  });
-  const items = [...(found.data?.items ?? [])].sort((a, b) => a.at.localeCompare(b.at));
   const now = Object.entries(metrics).filter(([, value]) => value !== null && typeof value !== "object");
   const rest = Object.entries(metrics).filter(([, value]) => value !== null && typeof value === "object");
   return (
     <Stack gap="md">
-      {found.error && <Problem error={found.error} retry={() => void found.refetch()} />}
-      {items.length > 0 && (
-        <SimpleGrid cols={{ base: 1, xs: 2, lg: 4 }}>
-          {CHARTS.map(([name, label]) => (
-            <Chart key={name} label={label} values={items.map((item) => item.metrics[name])} />
+      <Suspense fallback={<Waiting />}>
+        <Charts query={query} />
+      </Suspense>
+      {(now.length > 0 || rest.length > 0) && (
+        <Section title="Now">
+          <Facts facts={now.map(([name, value]) => [name.replaceAll("_", " "), asText(value)] as const)} />
+          {rest.map(([name, value]) => (
+            <Fragment key={name}>
+              <Text size="sm" fw={600}>
+                {name.replaceAll("_", " ")}
+              </Text>
+              <Source text={JSON.stringify(value, null, 2)} label={name} />
+            </Fragment>
           ))}
-        </SimpleGrid>
+        </Section>
       )}
-      {now.length === 0 && rest.length === 0 && <Text size="sm">The job has reported no figure yet.</Text>}
-      <Facts facts={now.map(([name, value]) => [name.replaceAll("_", " "), asText(value)] as const)} />
-      {rest.map(([name, value]) => (
-        <Fragment key={name}>
-          <Text size="sm" fw={600}>
-            {name.replaceAll("_", " ")}
-          </Text>
-          <Source text={JSON.stringify(value, null, 2)} label={name} />
-        </Fragment>
-      ))}
     </Stack>
-  );
-}
-
-function Chart({ label, values }: { label: string; values: readonly unknown[] }): ReactNode {
-  const numbers = values.filter((value): value is number => typeof value === "number");
-  const [width, height] = [240, 44];
-  const most = Math.max(...numbers, 1e-9);
-  const step = width / Math.max(1, numbers.length - 1);
-  const points = numbers
-    .map((value, index) => `${index * step},${height - 2 - (value / most) * (height - 6)}`)
-    .join(" ");
-  const last = numbers.at(-1);
-  return (
-    <Paper withBorder p="xs">
-      <Group justify="space-between" wrap="nowrap">
-        <Text size="xs" c="dimmed">
-          {label}
-        </Text>
-        <Text size="sm" fw={600}>
-          {last === undefined ? "–" : Math.round(last * 10) / 10}
-        </Text>
-      </Group>
-      <svg
-        viewBox={`0 0 ${width} ${height}`}
-        width="100%"
-        height={height}
-        preserveAspectRatio="none"
-        aria-hidden="true"
-      >
-        {numbers.length > 1 && (
-          <polyline points={points} fill="none" stroke="var(--mantine-color-anchor)" strokeWidth={1.5} />
-        )}
-      </svg>
-    </Paper>
   );
 }

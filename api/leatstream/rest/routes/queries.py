@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import datetime
 from functools import lru_cache
 from typing import Annotated, Any, Literal
 
@@ -272,9 +273,22 @@ def list_query_events(env: Env, caller: Caller, query: NamePath, limit: Newest =
 
 
 @router.get("/queries/{query}/progress", responses=READING)
-def list_query_progress(env: Env, caller: Caller, query: NamePath, limit: Newest = 50) -> QueryProgressList:
-    """Show the recent progress reports of the query's job, a moment every 15 seconds."""
-    found = query_log.query_progress(env, caller, query, limit)
+def list_query_progress(
+    env: Env,
+    caller: Caller,
+    query: NamePath,
+    limit: Annotated[int, Query(ge=1, le=600, description="How many of the newest at most.")] = 50,
+    since: Annotated[
+        datetime | None,
+        Query(description="Only moments after this one. Without an offset it is UTC."),
+    ] = None,
+) -> QueryProgressList:
+    """Show what the query's job reported in the last day, oldest first.
+
+    Of the last hour that is a moment every 15 seconds, before it the one with the highest lag of each five
+    minutes.
+    """
+    found = query_log.query_progress(env, caller, query, limit, since)
     return QueryProgressList(items=[QueryProgressView.model_validate(p, from_attributes=True) for p in found])
 
 

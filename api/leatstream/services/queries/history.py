@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 
 from leatstream.model.objects import QueryEvent, QueryProgress, QueryVersion
 from leatstream.services.environment import Environment, Principal
@@ -29,19 +30,28 @@ def query_events(
 
 
 def query_progress(
-    env: Environment, principal: Principal, name: str, limit: int = MOST
+    env: Environment,
+    principal: Principal,
+    name: str,
+    limit: int = MOST,
+    since: datetime | None = None,
 ) -> Sequence[QueryProgress]:
-    """What a query's job reported lately, a moment every 15 seconds, oldest first; CatalogError not-found.
+    """What a query's job reported in the last day, oldest first; CatalogError not-found.
+
+    Of the last hour that is a moment every 15 seconds, before it the one with the highest lag of each five
+    minutes.
 
     Args:
         env: the environment.
         principal: who asks.
         name: of the query.
         limit: the most moments.
+        since: only moments after this one, UTC without an offset; None = as far back as they are kept.
     """
     authorize(principal, READ, "query", name)
     with env.open_unit(write=False) as unit:
-        return unit.query_log.progress(require_query(unit, name).meta.id, limit)
+        after = since if since is None or since.tzinfo else since.replace(tzinfo=UTC)
+        return unit.query_log.progress(require_query(unit, name).meta.id, limit, after)
 
 
 def query_history(
