@@ -361,7 +361,16 @@ def test_a_store_is_created_and_changed_by_keyboard(
     expect(page.get_by_label("Password", exact=True)).to_have_attribute("type", "password")
     code = page.get_by_label("As Terraform")
     expect(code).to_contain_text("password_wo = var.events_sasl_password")
-    press("Enter")
+    test = page.get_by_role("button", name="Test the connection")
+    served.world.cluster.up = False
+    test.press("Enter")
+    expect(page.get_by_role("status").filter(has_text="Store events does not answer.")).to_be_visible()
+    check()
+    served.world.cluster.up = True
+    test.press("Enter")
+    expect(page.get_by_text("It answers")).to_be_visible()
+    assert call(served, served.world.token, "GET", "/v1/stores/events").status_code == 404
+    page.get_by_label("Password", exact=True).press("Enter")
     expect(page.get_by_role("heading", name="events", level=1)).to_be_visible()
     kept = "JSON.stringify([localStorage, sessionStorage, history.state, location.href])"
     assert "hunter2" not in page.evaluate(kept) + page.content()

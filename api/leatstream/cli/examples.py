@@ -80,7 +80,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "store apply kafka_store -f kafka_store.json",
         "store apply kafka_store < kafka_store.json",
     ),
-    "store test": ("store test kafka_store",),
+    "store test": ("store test kafka_store", "store test kafka_store -f kafka_store.json"),
     "role create": ("role create analyst", "role create lead --inherits analyst --comment 'Leads a team'"),
     "role grant": (
         "role grant analyst select relation:demo.shop.pageviews",

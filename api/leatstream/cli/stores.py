@@ -49,9 +49,26 @@ def _settings(file: Path | None) -> dict[str, Any]:
 
 
 @app.command("test")
-def connect_now(context: typer.Context, name: Name, output: OutputOption = Output.TABLE) -> None:
-    """Connect to a store now, and show its state; exit status 1 if that fails."""
-    found = open_client(context).call("POST", f"{_NOUN.path(name)}:test")
+def connect_now(
+    context: typer.Context,
+    name: Name,
+    file: Annotated[
+        Path | None,
+        typer.Option("--file", "-f", help="Settings to connect with, as JSON or - for standard input."),
+    ] = None,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Connect to a store now, and show its state; exit status 1 if that fails.
+
+    With --file the settings are those of the file, and nothing is kept: the store need not exist. Of one that
+    exists, secrets that the file leaves out are those that are stored.
+    """
+    client = open_client(context)
+    if file is None:
+        found = client.call("POST", f"{_NOUN.path(name)}:test")
+    else:
+        params = {"dry_run": "true"}
+        found = client.call("PUT", _NOUN.path(name), params=params, body=_settings(file))
     write_object(found, output)
     if found["status"]["state"] != "ready":
         raise typer.Exit(Exit.FAILURE)

@@ -1,4 +1,4 @@
-import { Button, Grid, Group, Stack, TextInput } from "@mantine/core";
+import { Button, Grid, Group, Paper, Stack, Text, TextInput } from "@mantine/core";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { type FormEvent, type ReactNode, useEffect, useMemo, useRef, useState } from "react";
@@ -8,7 +8,8 @@ import { ApiError, asApiError, type FaultView, type Schemas } from "../api/probl
 import { AsCode } from "../parts/AsCode";
 import { Section } from "../parts/Page";
 import { Problem } from "../parts/Problem";
-import { putStore, storeBody, storeForms } from "./api";
+import { State } from "../parts/State";
+import { putStore, storeBody, storeForms, tryStore } from "./api";
 import { Fields } from "./Fields";
 import { type Draft, draftOf, type Field, type Form, NOTHING, place } from "./fields";
 
@@ -34,18 +35,29 @@ export function StoreForm({ form, kind, store: newest }: Props): ReactNode {
       void navigate({ to: "/stores/$store", params: { store: quoted(name) } as never });
     },
   });
-  const error = save.error && asApiError(save.error);
+  const check = useMutation({ mutationFn: () => tryStore(name, storeBody(form, kind, draft), store?.generation) });
+  const failed = save.error ?? check.error;
+  const error = failed && asApiError(failed);
   const taken = error?.code === "already-exists";
   const placed = place(all, draft, error && !taken ? error.faults : NONE);
   const body = useRef<HTMLFormElement>(null);
   useEffect(() => {
-    if (save.error) body.current?.querySelector<HTMLElement>("[aria-invalid=true]")?.focus();
-  }, [save.error]);
+    if (failed) body.current?.querySelector<HTMLElement>("[aria-invalid=true]")?.focus();
+  }, [failed]);
   const send = (event: FormEvent): void => {
     event.preventDefault();
+    check.reset();
     if (name !== "") save.mutate();
   };
-  const change = (more: Partial<Draft>): void => setDraft((old) => ({ ...old, ...more }));
+  const tries = (): void => {
+    save.reset();
+    check.mutate();
+  };
+  const change = (more: Partial<Draft>): void => {
+    // The answer was about other settings.
+    if (check.isSuccess) check.reset();
+    setDraft((old) => ({ ...old, ...more }));
+  };
   const inputs = { draft, change, faults: placed.at, offers, stored: store !== undefined };
   return (
     <Grid gap="lg">
@@ -69,10 +81,19 @@ export function StoreForm({ form, kind, store: newest }: Props): ReactNode {
             )}
             <Fields {...inputs} fields={kind.fields} />
             <Fields {...inputs} fields={form.common} />
-            {error && <Problem error={remaining(error, placed.rest)} title={title(store !== undefined)} />}
+            {error && (
+              <Problem
+                error={remaining(error, placed.rest)}
+                title={save.error ? title(store !== undefined) : "The connection was not tested"}
+              />
+            )}
+            <div role="status">{check.data && <Answer status={check.data.status} />}</div>
             <Group>
               <Button type="submit" disabled={name === ""} loading={save.isPending}>
                 {store ? "Save" : "Create"}
+              </Button>
+              <Button variant="default" disabled={name === ""} loading={check.isPending} onClick={tries}>
+                Test the connection
               </Button>
             </Group>
           </Stack>
@@ -86,6 +107,23 @@ export function StoreForm({ form, kind, store: newest }: Props): ReactNode {
         )}
       </Grid.Col>
     </Grid>
+  );
+}
+
+/** Whether the system answered with the settings of the form. */
+function Answer({ status }: { status: Schemas["StoreStatus"] }): ReactNode {
+  const server = Object.entries(status.server ?? {}).map(([name, value]) => `${name} ${value}`);
+  const said = status.state === "ready" ? ["It answers", ...server].join(", ") : (status.message ?? "");
+  return (
+    <Paper withBorder p="xs">
+      <State state={status.state} />
+      <Text size="sm" className="break">
+        {said}
+      </Text>
+      <Text size="xs" c="dimmed">
+        Nothing was stored.
+      </Text>
+    </Paper>
   );
 }
 

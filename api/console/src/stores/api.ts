@@ -26,11 +26,25 @@ export function useStoreForm(): UseQueryResult<Form> {
 
 /** Creates a store; one of this name is not replaced. With a `generation` it changes that one, and no later one. */
 export function putStore(name: string, body: Body, generation?: number): Promise<Schemas["StoreView"]> {
+  return sendStore(name, body, generation);
+}
+
+function sendStore(
+  name: string,
+  body: Body,
+  generation: number | undefined,
+  query?: { dry_run: boolean },
+): Promise<Schemas["StoreView"]> {
   const header = generation === undefined ? { "If-None-Match": "*" as const } : { "If-Match": `"${generation}"` };
   return dataOf(
     // The server checks the body: the form knows its schema at run time only.
-    api.PUT("/v1/stores/{store}", { params: { path: { store: quoted(name) }, header }, body: body as never }),
+    api.PUT("/v1/stores/{store}", { params: { path: { store: quoted(name) }, query, header }, body: body as never }),
   );
+}
+
+/** What the status of such a store would be: the server connects with these settings and keeps nothing. */
+export function tryStore(name: string, body: Body, generation?: number): Promise<Schemas["StoreView"]> {
+  return sendStore(name, body, generation, { dry_run: true });
 }
 
 /** The whole body of a PUT. */

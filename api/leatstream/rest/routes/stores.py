@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import Query, Response
 
 from leatstream.model.names import quote
-from leatstream.model.objects import StoreState
+from leatstream.model.objects import Store, StoreState
 from leatstream.rest import etag
 from leatstream.rest.answers import DELETING, LISTING, READING, WRITING_STORE, problems
 from leatstream.rest.deps import (
@@ -25,8 +25,10 @@ from leatstream.rest.deps import (
 from leatstream.rest.loads import slow
 from leatstream.rest.routers import api_router
 from leatstream.rest.schemas.stores import StoreBody, StoreList, StoreView
+from leatstream.services.environment import Environment, Stored
 from leatstream.services.nouns import stores as service
 from leatstream.services.nouns.ownership import put_owned
+from leatstream.services.statements.object_dry_run import try_store
 
 router = api_router(prefix="/v1", tags=["stores"])
 
@@ -67,21 +69,35 @@ def get_store(env: Env, caller: Caller, store: NamePath, response: Response) -> 
 @router.put("/stores/{store:noun}", responses={201: {"model": StoreView}, **WRITING_STORE})
 @slow
 def put_store(
-    env: Env, caller: Caller, store: NamePath, body: StoreBody, pre: Pre, response: Response
+    env: Env,
+    caller: Caller,
+    store: NamePath,
+    body: StoreBody,
+    pre: Pre,
+    response: Response,
+    dry_run: Annotated[
+        bool, Query(description="Keep nothing: check these settings, connect with them, and show the status.")
+    ] = False,
 ) -> StoreView:
     """Create or replace a store and ask it once. One that does not answer is kept; its status says why."""
     connector_class = env.connector_classes.get(body.kind)
     config, secrets = body.settings(connector_class.secret_fields() if connector_class else ())
-    stored = put_owned(
-        env,
-        caller,
-        "store",
-        quote(store),
-        body.owner,
-        lambda: service.put_store(
-            env, caller, store, body.kind, config, secrets, body.comment, pre, body.schema_registry
-        ),
-    )
+
+    def put(into: Environment) -> Stored[Store]:
+        return put_owned(
+            into,
+            caller,
+            "store",
+            quote(store),
+            body.owner,
+            lambda: service.put_store(
+                into, caller, store, body.kind, config, secrets, body.comment, pre, body.schema_registry
+            ),
+        )
+
+    if dry_run:
+        return StoreView.from_domain(try_store(env, put))
+    stored = put(env)
     response.status_code = 201 if stored.created else 200
     response.headers["ETag"] = etag.write(stored.item.meta.generation)
     if stored.created:

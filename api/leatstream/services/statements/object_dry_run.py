@@ -11,9 +11,10 @@ from typing import Any
 
 from leatstream.connectors.base import Connector
 from leatstream.model.access import Scope
-from leatstream.model.objects import Store
-from leatstream.services.environment import Context, Environment, Principal
+from leatstream.model.objects import Store, StoreState
+from leatstream.services.environment import Context, Environment, Principal, Stored
 from leatstream.services.environment.authorization import READ, authorize
+from leatstream.services.nouns.stores import ask_store
 from leatstream.services.staging.atomic import discarded
 from leatstream.services.staging.catalog_view import Assumed
 from leatstream.services.statements import applications
@@ -66,3 +67,25 @@ def check_put(
             put(replace(inner, connect=connect), putting)
 
         discarded(env, work, view)
+
+
+def try_store(env: Environment, put: Callable[[Environment], Stored[Store]]) -> Store:
+    """Put a store, connect to it, and give it up: the store with the status that it would have.
+
+    Rights are those of putting it, as secrets of the caller are sent to an address of the caller.
+
+    Args:
+        env: the environment.
+        put: puts it into the environment that it is given.
+
+    Raises:
+        LeatstreamError: as putting it would raise; that it does not answer is its status.
+    """
+
+    def work(inner: Environment) -> Store:
+        stored = put(inner)
+        # One that would change, or is not ready, was asked when it was put.
+        asked = stored.changed or stored.item.state is not StoreState.READY
+        return stored.item if asked else ask_store(inner, stored.item)
+
+    return discarded(env, work)
