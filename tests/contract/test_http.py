@@ -345,6 +345,9 @@ def test_dependents_hold(pageviews: TestClient) -> None:
         ({"since": "1969-01-01T00:00:00"}, [0, 1, 2, 3]),
         ({"partition": 0, "offset": 3}, [3]),
         ({"partition": 7, "from": "beginning"}, []),
+        ({"after": "0:1"}, [2, 3]),
+        ({"after": "0:3,7:0"}, []),
+        ({"after": "7:0", "since": "1970-01-01T00:00:01.002Z"}, [2, 3]),
         ({"q": "USER_6", "from": "beginning"}, [1, 3]),
         ({"q": "user_6", "from": "beginning", "limit": 1}, [1]),
         ({}, []),
@@ -361,7 +364,15 @@ def test_records_are_chosen(
 
 
 @pytest.mark.parametrize(
-    "params", [{"offset": 1}, {"offset": 1, "partition": 0, "since": "2026-01-01T00:00:00Z"}, {"rate": 0}]
+    "params",
+    [
+        {"offset": 1},
+        {"offset": 1, "partition": 0, "since": "2026-01-01T00:00:00Z"},
+        {"offset": 1, "partition": 0, "after": "0:1"},
+        {"after": "0"},
+        {"after": "0:1,"},
+        {"rate": 0},
+    ],
 )
 def test_a_place_that_says_nothing_is_refused(pageviews: TestClient, params: dict[str, Any]) -> None:
     answer = pageviews.get("/v1/stores/k/entities/pageviews/records", params=params)

@@ -324,6 +324,55 @@ def test_a_store_is_tested_and_its_records_flow(
     expect(page.get_by_role("row")).to_have_count(3)
 
 
+def test_a_hidden_tab_reads_no_records_and_goes_on_where_it_was(
+    visit: Any, served: ConsoleWorld, check: Callable[[], None]
+) -> None:
+    """A record of a partition that had none so far, and one behind those of another, come while it is hidden."""
+    cluster = served.world.cluster
+    there = cluster.records["topic_001"] = [made_at(0, 0, 1), made_at(0, 1, 2)]
+    for begin, before in (("beginning", 2), ("latest", 0)):
+        page = visit(f"stores/kafka_store/entities/topic_001?from={begin}")
+        rows = page.get_by_role("region", name="Records").get_by_role("row")
+        expect(rows).to_have_count(before + 1 if before else 0)
+        expect(page.get_by_text("running", exact=True)).to_be_visible()
+        closed = cluster.closed_readers
+        see(page, "hidden")
+        wait_until(lambda closed=closed: cluster.closed_readers > closed)  # type: ignore[misc]
+        now = int(time.time() * 1000) + 5_000
+        there += [made_at(0, len(there), now), made_at(1, len(there), now)]
+        with page.expect_request(lambda request: "/records?" in request.url) as asked:
+            see(page, "visible")
+        expect(rows).to_have_count(len(there) + 1 if before else 3)
+        expect(
+            page.get_by_text(re.compile(r"continued after \d+ s in which the tab was hidden"))
+        ).to_be_visible()
+        wanted = "after=0%3A1" if before else "since=20"
+        assert wanted in asked.value.url
+    check()
+
+
+def made_at(partition: int, offset: int, time_ms: int) -> Record:
+    return Record(b"k", b'{"a": 1}', partition, offset, time_ms, ())
+
+
+def see(page: Page, state: str) -> None:
+    """Hide the tab, or show it again."""
+    page.evaluate(
+        """state => {
+          Object.defineProperty(document, "visibilityState", { get: () => state, configurable: true });
+          document.dispatchEvent(new Event("visibilitychange"));
+        }""",
+        state,
+    )
+
+
+def wait_until(holds: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + patient(10)
+    while not holds():
+        assert time.monotonic() < deadline, "in vain"
+        time.sleep(0.05)
+
+
 def test_a_store_is_created_and_changed_by_keyboard(
     visit: Any, served: ConsoleWorld, check: Callable[[], None]
 ) -> None:

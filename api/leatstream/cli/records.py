@@ -28,6 +28,13 @@ def print_records(
     ] = None,
     partition: Annotated[str | None, typer.Option(help="Only this partition or shard.")] = None,
     offset: Annotated[int | None, typer.Option(help="From this offset of the partition on.", min=0)] = None,
+    after: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PARTITION:OFFSET,…",
+            help="Continue behind these places, such as 0:41,1:12; other partitions begin as the rest says.",
+        ),
+    ] = None,
     q: Annotated[str | None, typer.Option("--q", help="Text in the key or value, in any case.")] = None,
     rate: Annotated[int | None, typer.Option(help="The most records a second.", min=1)] = None,
     limit: Annotated[int | None, typer.Option(help="End after so many records.", min=1)] = None,
@@ -52,6 +59,7 @@ def print_records(
         "since": since,
         "partition": partition,
         "offset": offset,
+        "after": after,
         "q": q,
         "rate": rate,
         "limit": limit,

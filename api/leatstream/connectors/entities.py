@@ -126,22 +126,24 @@ class RecordsFrom:
         since: with records of this time on (epoch milliseconds); records without a time are left out.
         partition: in this partition or shard only.
         offset: of that partition, at this offset.
+        after: partition to the offset behind which it continues; the others begin as the rest says.
     """
 
     beginning: bool = False
     since: int | None = None
     partition: str | None = None
     offset: int | None = None
+    after: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def reads_existing(self) -> bool:
         """Whether records that exist already may be among those wanted."""
-        return self.beginning or self.since is not None or self.offset is not None
+        return self.beginning or self.since is not None or self.offset is not None or bool(self.after)
 
     @property
     def leaves_out(self) -> bool:
         """Whether some of the records that are read are not wanted."""
-        return self.since is not None or self.partition is not None or self.offset is not None
+        return any(one is not None for one in (self.since, self.partition, self.offset)) or bool(self.after)
 
     def holds(self, record: Record) -> bool:
         """Whether a record is one of those wanted."""
@@ -149,6 +151,8 @@ class RecordsFrom:
             return False
         if self.offset is not None and int(record.offset) < self.offset:
             return False
+        if (behind := self.after.get(str(record.partition))) is not None:
+            return int(record.offset) > behind
         return self.since is None or (record.timestamp is not None and record.timestamp >= self.since)
 
 

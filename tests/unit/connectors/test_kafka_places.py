@@ -57,6 +57,28 @@ def test_no_record_before_the_wanted_offset(
     assert [one.offset for one in found if one is not None] == wanted
 
 
+@pytest.mark.parametrize(
+    ("start", "wanted"),
+    [
+        (RecordsFrom(after={"0": 0}), [1, 2, 3, 4]),
+        (RecordsFrom(after={"0": 2}, since=5), [3, 4]),
+        (RecordsFrom(after={"0": 2}, beginning=True), [3, 4]),
+        (RecordsFrom(after={"0": 9}), [3, 4]),
+        (RecordsFrom(after={"1": 0}), [3, 4]),
+        (RecordsFrom(after={"1": 0}, beginning=True), [0, 1, 2, 3, 4]),
+    ],
+)
+def test_reading_continues_behind_an_offset(
+    monkeypatch: pytest.MonkeyPatch, start: RecordsFrom, wanted: list[int]
+) -> None:
+    """A partition that is not named begins as the rest says; one that is shorter now goes on at its end."""
+    consumer = Consumer(3, 2)
+    consumer.offsets_for_times = lambda asked, timeout: asked  # type: ignore[attr-defined]
+    monkeypatch.setattr(module, "open_reader", lambda _: consumer)
+    found = module.records(ADMIN, "t", start, None, 0.0)
+    assert [one.offset for one in found if one is not None] == wanted
+
+
 def test_the_time_that_a_reader_takes_is_no_silence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "open_reader", lambda _: Consumer(3, 0, late=(1,)))
     now, came = [0.0], []

@@ -84,3 +84,7 @@ def test_a_place_holds_what_comes_behind_it() -> None:
     timeless = Record(key=None, value=None, partition="s", offset="x", timestamp=None)
     assert (RecordsFrom().holds(timeless), RecordsFrom(since=0).holds(timeless)) == (True, False)
     assert [RecordsFrom().reads_existing, RecordsFrom(since=0).reads_existing] == [False, True]
+    continued = RecordsFrom(after={"0": 1}, since=9_000)
+    assert [one.offset for one in there if continued.holds(one)] == [2, 3]
+    assert (continued.reads_existing, continued.leaves_out) == (True, True)
+    assert not any(RecordsFrom(after={"1": 1}, since=9_000).holds(one) for one in there)

@@ -1,17 +1,23 @@
 import { useCallback, useEffect, useRef, useState } from "react";
 import { noteRefusal } from "./client";
 import { parseExact } from "./exact";
+import { span } from "./figures";
 import { ApiError, asApiError, errorOf, type FaultView } from "./problem";
 import { callerHeaders } from "./session";
 
 /** The lines of a streamed answer (NDJSON), as they come. */
-export async function* readLines(path: string, signal: AbortSignal): AsyncGenerator<string> {
+export async function* readLines(
+  path: string,
+  signal: AbortSignal,
+  opened?: (date: string | null) => void,
+): AsyncGenerator<string> {
   const headers = callerHeaders();
   const response = await fetch(path, { headers: { ...headers, Accept: "application/x-ndjson" }, signal });
   if (!response.ok || response.body === null) {
     noteRefusal(response.status, headers.Authorization ?? null);
     throw await errorOf(response);
   }
+  opened?.(response.headers.get("Date"));
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
   for (;;) {
@@ -37,17 +43,28 @@ export type Stream<T> = {
   state: StreamState;
   note: string;
   error: ApiError | null;
-  start: (path: string) => void;
+  start: (path: string, resumed?: Resumed<T>) => void;
   cancel: () => void;
 };
 export type Numbered<T> = { number: number; item: T };
+
+/** How a stream that a hidden tab has closed goes on. */
+export type Resumed<T> = {
+  /** Whether the stream can go on behind what was read; else it stays open. */
+  can: () => boolean;
+  /** Notes an item; false of one that was there already. */
+  isNew: (item: T) => boolean;
+  /** What is asked for then, by the server's time at which the stream was opened first. */
+  path: (opened: string) => string;
+};
 
 const FLUSH_MS = 120;
 
 /**
  * Follow a streamed answer, keeping the newest items only.
  *
- * While `paused`, items still arrive and are counted, but the shown ones stay.
+ * While `paused`, items still arrive and are counted, but the shown ones stay. While the tab is hidden, a stream
+ * that can be resumed is closed.
  */
 export function useStream<T>(keep: number, paused = false): Stream<T> {
   const [shown, setShown] = useState<{ items: readonly Numbered<T>[]; total: number }>({ items: [], total: 0 });
@@ -57,6 +74,7 @@ export function useStream<T>(keep: number, paused = false): Stream<T> {
   const buffer = useRef<Numbered<T>[]>([]);
   const total = useRef(0);
   const control = useRef<AbortController | null>(null);
+  const turn = useRef<(() => void) | null>(null);
 
   const flush = useCallback(() => {
     setShown((old) => {
@@ -70,14 +88,14 @@ export function useStream<T>(keep: number, paused = false): Stream<T> {
   const cancel = useCallback(() => {
     control.current?.abort();
     control.current = null;
+    turn.current = null;
     setState((old) => (old === "running" ? "cancelled" : old));
   }, []);
 
   const start = useCallback(
-    (path: string) => {
+    (path: string, resumed?: Resumed<T>) => {
       control.current?.abort();
-      const mine = new AbortController();
-      control.current = mine;
+      let [opened, hidden]: [string | undefined, number | undefined] = [undefined, undefined];
       buffer.current = [];
       total.current = 0;
       setState("running");
@@ -88,21 +106,45 @@ export function useStream<T>(keep: number, paused = false): Stream<T> {
         if (line.waits !== undefined) setNote(line.waits);
         else if (line.end !== undefined) setNote(line.end.reason);
         else if (line.error?.detail !== undefined) throw streamed(line.error);
-        else {
+        else if (resumed?.isNew(line as T) !== false) {
           if (total.current === 0) setNote("");
           total.current += 1;
           buffer.current.push({ number: total.current, item: line as T });
           if (buffer.current.length > keep) buffer.current.splice(0, buffer.current.length - keep);
         }
       };
-      void follow(path, mine.signal, take).then(
-        () => !mine.signal.aborted && setState("ended"),
-        (thrown: unknown) => {
+      const open = (at: string): void => {
+        const mine = new AbortController();
+        control.current = mine;
+        const end = (next: StreamState): void => {
           if (mine.signal.aborted) return;
-          setError(asApiError(thrown));
-          setState("failed");
-        },
-      );
+          turn.current = null;
+          setState(next);
+        };
+        const note = (date: string | null): void => {
+          opened ??= new Date(date ?? Date.now()).toISOString();
+        };
+        void follow(at, mine.signal, take, note).then(
+          () => end("ended"),
+          (thrown: unknown) => {
+            if (!mine.signal.aborted) setError(asApiError(thrown));
+            end("failed");
+          },
+        );
+      };
+      turn.current = () => {
+        if (document.visibilityState === "hidden") {
+          if (!resumed?.can()) return;
+          hidden ??= Date.now();
+          control.current?.abort();
+        } else if (hidden !== undefined) {
+          setNote(`continued after ${span((Date.now() - hidden) / 1_000)} in which the tab was hidden`);
+          hidden = undefined;
+          open(resumed && opened !== undefined ? resumed.path(opened) : path);
+        }
+      };
+      open(path);
+      turn.current();
     },
     [keep],
   );
@@ -114,12 +156,24 @@ export function useStream<T>(keep: number, paused = false): Stream<T> {
     const timer = setInterval(flush, FLUSH_MS);
     return () => clearInterval(timer);
   }, [state, flush]);
-  useEffect(() => () => control.current?.abort(), []);
+  useEffect(() => {
+    const onTurn = (): void => turn.current?.();
+    document.addEventListener("visibilitychange", onTurn);
+    return () => {
+      document.removeEventListener("visibilitychange", onTurn);
+      control.current?.abort();
+    };
+  }, []);
   return { ...shown, state, note, error, start, cancel };
 }
 
-async function follow(path: string, signal: AbortSignal, take: (line: Line) => void): Promise<void> {
-  for await (const line of readLines(path, signal)) {
+async function follow(
+  path: string,
+  signal: AbortSignal,
+  take: (line: Line) => void,
+  opened: (date: string | null) => void,
+): Promise<void> {
+  for await (const line of readLines(path, signal, opened)) {
     if (signal.aborted) return;
     take(parseExact(line) as Line);
   }

@@ -1,7 +1,8 @@
 import { Button, Group, SegmentedControl, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate, useParams, useSearch } from "@tanstack/react-router";
-import { type ReactNode, useEffect, useState } from "react";
+import { type ReactNode, useCallback, useEffect, useRef, useState } from "react";
+import { useCapabilities } from "../api/capabilities";
 import { api, dataOf } from "../api/client";
 import type { Schemas } from "../api/problem";
 import { type Numbered, type Stream, useStream } from "../api/stream";
@@ -13,6 +14,7 @@ import { Problem } from "../parts/Problem";
 import { type Column, Rows } from "../parts/Rows";
 import { State } from "../parts/State";
 import { localTime } from "../parts/time";
+import { resumedRecords } from "../stores/resumed";
 import { shape } from "./Store";
 
 type RecordView = Schemas["RecordView"];
@@ -77,18 +79,27 @@ function Records({ store, entity }: { store: string; entity: string }): ReactNod
   const [paused, setPaused] = useState(false);
   const stream = useStream<RecordView>(KEPT, paused);
   const { start, cancel } = stream;
+  const places = useRef(false);
+  places.current = useHasPlaces(store);
   const asked = startOf(search);
-  const path = `/v1/stores/${encodeURIComponent(store)}/entities/${encodeURIComponent(entity)}/records?${asked}`;
+  const path = `/v1/stores/${encodeURIComponent(store)}/entities/${encodeURIComponent(entity)}/records`;
+  const begin = useCallback(() => {
+    if (asked !== undefined)
+      start(
+        `${path}?${asked}`,
+        resumedRecords(path, asked, () => places.current),
+      );
+  }, [path, asked, start]);
   useEffect(() => {
-    if (asked !== undefined) start(path);
+    begin();
     return cancel;
-  }, [path, asked, start, cancel]);
+  }, [begin, cancel]);
   const items = [...stream.items].reverse();
   const columns = items.some(({ item }) => item.headers?.length) ? [...COLUMNS, HEADERS] : COLUMNS;
   return (
     <Section title="Records">
       <Controls stream={stream} paused={paused} pause={setPaused} search={search} />
-      {stream.error && <Problem error={stream.error} retry={() => start(path)} />}
+      {stream.error && <Problem error={stream.error} retry={begin} />}
       {items.length > 0 ? (
         <Rows label="Records" columns={columns} items={items} keyOf={({ number }) => String(number)} />
       ) : (
@@ -100,6 +111,15 @@ function Records({ store, entity }: { store: string; entity: string }): ReactNod
       )}
     </Section>
   );
+}
+
+/** Whether records of the store lie at numbered places, behind which a stream can go on. */
+function useHasPlaces(store: string): boolean {
+  const found = useQuery({
+    queryKey: ["store", store],
+    queryFn: () => dataOf(api.GET("/v1/stores/{store}", { params: { path: { store } } })),
+  });
+  return useCapabilities().data?.items.find(({ kind }) => kind === found.data?.kind)?.positions ?? false;
 }
 
 type ControlsProps = {
@@ -173,6 +193,7 @@ function Controls({ stream, paused, pause, search }: ControlsProps): ReactNode {
       <Text size="sm" c="dimmed" role="status">
         {stream.total} {q ? "found" : "read"}
         {kept}
+        {stream.note && `, ${stream.note}`}
       </Text>
     </Group>
   );

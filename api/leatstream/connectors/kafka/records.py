@@ -147,8 +147,11 @@ def places(
         asked = [TopicPartition(topic, p, start.since) for p in wanted]
         found = list(consumer.offsets_for_times(asked, timeout=5.0)) if asked else []
     for at in found:
+        behind = start.after.get(str(at.partition))
         # Resolved now: by the first fetch more records may have come, which the end would skip.
-        if not start.reads_existing or (start.since is not None and at.offset < 0):
+        if behind is not None:
+            at.offset = min(behind + 1, end_of(consumer, topic, at.partition))
+        elif (start.since is None and not start.beginning) or (start.since is not None and at.offset < 0):
             at.offset = end_of(consumer, topic, at.partition)
     return found
 

@@ -38,6 +38,7 @@ from leatstream.services.relations.record_streams import RecordsWanted
 
 router = api_router(prefix="/v1/stores/{store}", tags=["entities"])
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_AFTER = r"^[0-9]{1,9}:[0-9]{1,18}(,[0-9]{1,9}:[0-9]{1,18})*$"
 
 _RECORDS: dict[int | str, dict[str, Any]] = {
     200: {
@@ -140,6 +141,16 @@ async def read_records(
     offset: Annotated[
         int | None, Query(ge=0, lt=2**63, description="Begin at this offset of the partition.")
     ] = None,
+    after: Annotated[
+        str | None,
+        Query(
+            max_length=20_000,
+            pattern=_AFTER,
+            description="Continue behind these places, as `partition:offset`, joined by commas. Other "
+            "partitions begin where `from` or `since` says.",
+            examples=["0:41,1:12"],
+        ),
+    ] = None,
     q: Annotated[
         str | None,
         Query(
@@ -164,7 +175,9 @@ async def read_records(
     """
     idle = seconds(timeout) if timeout is not None else None
     threads = await hold(lambda loads: loads.streams)
-    place = RecordsFrom(start == "beginning", _milliseconds(since), partition, offset)
+    behind = dict(one.split(":") for one in after.split(",")) if after else {}
+    continued = {one: int(at) for one, at in behind.items()}
+    place = RecordsFrom(start == "beginning", _milliseconds(since), partition, offset, continued)
     wanted_records = RecordsWanted(place, q, limit, rate, idle)
     read = partial(service.read_records, env, caller, store, entity, wanted_records)
     records = await to_thread.run_sync(read, limiter=threads)

@@ -298,6 +298,14 @@ def read_records(
                 "An offset is a place in one partition, without a time.",
                 hint="Give the partition too, and no other place.",
             )
+    if start.after:
+        _require(connector, "positions", "reading cannot continue behind an offset in")
+        if start.offset is not None:
+            raise RequestError(
+                "validation",
+                "Reading begins at an offset, or continues behind others.",
+                hint="Give 'offset' or 'after'.",
+            )
     found = connector.read_part(
         connector.canonical_entity(entity),
         start,
