@@ -472,6 +472,39 @@ class TestAudit:
         both = admin.get("/v1/audit-events", params={"after": 0, "page_token": "5"})
         assert (both.status_code, both.json()["code"]) == (400, "invalid-page-token")
 
+    def test_it_is_filtered_and_its_pages_are_full(self, admin: TestClient, sign_in: Sign) -> None:
+        client = sign_in("shopper", *READ)
+        for number in range(3):
+            client.delete(f"/v1/relations/{STREAM}")
+            admin.put(f'/v1/databases/"Shop_{number}"', json={})
+            admin.delete(f'/v1/databases/"Shop_{number}"')
+        every = admin.get("/v1/audit-events", params={"page_size": 1000}).json()["items"]
+
+        def found(**params: Any) -> list[int]:
+            answer = admin.get("/v1/audit-events", params={"page_size": 1000, **params})
+            assert answer.status_code == 200, answer.text
+            return [one["number"] for one in answer.json()["items"]]
+
+        def wanted(fits: Any) -> list[int]:
+            return [one["number"] for one in every if fits(one)]
+
+        assert found(outcome="denied") == wanted(lambda one: one["outcome"] == "denied") != []
+        deleted = wanted(lambda one: (one["operation"], one["kind"]) == ("delete", "database"))
+        assert found(operation="delete", kind="database") == deleted
+        assert found(q="shop_1") == wanted(lambda one: "shop_1" in one["name"].lower()) != []
+        assert found(q="shop%1") == []
+        account = next(one["principal"] for one in every if one["outcome"] == "denied")
+        assert found(account=account, outcome="denied", kind="request") == found(account=account) != []
+        middle = every[len(every) // 2]
+        assert found(since=middle["at"]) == wanted(lambda one: one["at"] >= middle["at"])
+        assert found(until=middle["at"].removesuffix("Z")) == wanted(lambda one: one["at"] < middle["at"])
+        assert found(outcome="denied", after=0) == found(outcome="denied")[::-1]
+        first = admin.get("/v1/audit-events", params={"outcome": "denied", "page_size": 2}).json()
+        token = first["next_page_token"]
+        second = found(outcome="denied", page_size=2, page_token=token)
+        assert [*(one["number"] for one in first["items"]), *second] == found(outcome="denied")[:4]
+        assert admin.get("/v1/audit-events", params={"outcome": "refused"}).status_code == 422
+
     def test_a_changed_event_is_found(self, fresh: Any, admin: TestClient) -> None:
         import sqlalchemy as sa
 

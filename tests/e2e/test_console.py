@@ -609,6 +609,16 @@ def test_access_is_given_and_taken_and_its_code_does_the_same(
     assert call(served, value, "GET", "/v1/me").status_code == 401
     page.get_by_role("tab", name="Audit log").click()
     expect(page.get_by_role("row", name="laptop").first).to_contain_text("allowed")
+    page.get_by_label("Part of its name").fill("LAPT")
+    page.get_by_role("combobox", name="Operation").click()
+    page.get_by_role("option", name="delete").click()
+    expect(page.get_by_role("region", name="Audit log").get_by_role("row")).to_have_count(2)
+    expect(page).to_have_url(re.compile("tab=audit&q=LAPT&operation=delete"))
+    page.get_by_label("Until").fill("2020-01-31T12:00")
+    expect(page.get_by_text("No event fits these filters")).to_be_visible()
+    check()
+    page.get_by_role("button", name="Remove the filters").click()
+    expect(page.get_by_role("row", name="Shop readers").first).to_be_visible()
     page.emulate_media(color_scheme="dark")
     check()
 

@@ -144,7 +144,7 @@ const lineage = createRoute({
 const access = createRoute({
   ...within,
   path: "/access",
-  validateSearch: texts("tab", "q", "view", "account", "outcome"),
+  validateSearch: texts("tab", "q", "view", "account", "operation", "kind", "outcome", "since", "until"),
   component: lazyRouteComponent(() => import("./routes/Access"), "Access"),
 });
 const role = createRoute({

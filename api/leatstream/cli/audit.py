@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from leatstream.cli.moments import SinceOption, UntilOption
 from leatstream.cli.output import Output, printable, stderr, write_items
 from leatstream.cli.session import OutputOption, WideOption, open_client
 
@@ -29,6 +30,12 @@ _sleep = time.sleep
 def audit(
     context: typer.Context,
     account: Annotated[str | None, typer.Option(help="Only events of this account.")] = None,
+    operation: Annotated[str | None, typer.Option(help="Only this operation, such as delete.")] = None,
+    kind: Annotated[str | None, typer.Option(help="Only objects of this kind, such as query.")] = None,
+    q: Annotated[str | None, typer.Option("--q", help="Part of the object's name, in any case.")] = None,
+    outcome: Annotated[str | None, typer.Option(help="Only allowed, or only denied.")] = None,
+    since: SinceOption = None,
+    until: UntilOption = None,
     limit: Annotated[int, typer.Option(help="How many of the newest.", min=1, max=1000)] = 50,
     follow: Annotated[
         bool, typer.Option("--follow", "-f", help="Oldest first; continue with new events as they come.")
@@ -45,7 +52,9 @@ def audit(
     wide: WideOption = False,
 ) -> None:
     """Show who changed what, and what was refused; the newest first."""
-    asked = {"account": account} if account else {}
+    wanted = {"account": account, "operation": operation, "kind": kind, "q": q, "outcome": outcome}
+    wanted |= {"since": since, "until": until}
+    asked = {name: value for name, value in wanted.items() if value}
     client = open_client(context)
     if not follow:
         if cursor is not None:

@@ -122,6 +122,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "audit": (
         "audit",
         "audit --account ci --limit 200 -o ndjson",
+        "audit --outcome denied --since 6h",
         "audit -f --cursor audit.cursor -o ndjson",
     ),
     "admin bootstrap": (

@@ -261,6 +261,32 @@ class AuditEvent:
     hash: str = ""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditFilter:
+    """Which events of the audit log are wanted; None = any.
+
+    Attributes:
+        account: name of the account.
+        operation: what was done, such as ``create``.
+        kind: of the object.
+        q: part of the object's name or of the path, in any case.
+        outcome: ``allowed`` or ``denied``.
+        since: events of this time and later.
+        until: events before this time.
+    """
+
+    account: str | None = None
+    operation: str | None = None
+    kind: str | None = None
+    q: str | None = None
+    outcome: str | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+
+
+ANY_EVENT = AuditFilter()
+
+
 BUILT_IN: dict[str, str] = {
     "orgadmin": "Has every privilege: includes sysadmin and securityadmin.",
     "sysadmin": "Owns what it makes and may do everything with every object.",

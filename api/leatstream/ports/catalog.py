@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol, TypeVar
 
-from leatstream.model.access import Account, AuditEvent, Role, TokenRow
+from leatstream.model.access import ANY_EVENT, Account, AuditEvent, AuditFilter, Role, TokenRow
 from leatstream.model.changes import Change
 from leatstream.model.functions import FunctionSource, UserFunction
 from leatstream.model.objects import (
@@ -166,7 +166,7 @@ class AuditRows(Protocol):
         before: int | None = None,
         after: int | None = None,
         limit: int = 100,
-        principal: str | None = None,
+        only: AuditFilter = ANY_EVENT,
     ) -> Sequence[AuditEvent]:
         """Events, newest first; with ``after`` oldest first.
 
@@ -174,7 +174,7 @@ class AuditRows(Protocol):
             before: only events with a smaller number.
             after: only events with a larger number.
             limit: most events to return.
-            principal: only events of this account.
+            only: which of them.
         """
 
     def broken(self) -> int | None:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 import msgspec
 import sqlalchemy as sa
 
-from leatstream.model.access import AuditEvent
+from leatstream.model.access import ANY_EVENT, AuditEvent, AuditFilter
 from leatstream.storage import tables
 
 _COLUMNS = ("number", "hash", "at", "principal")
+_ROW = ("id", "at", "principal", "document", "hash")
 
 
 class SqlAuditRows:
@@ -41,7 +42,7 @@ class SqlAuditRows:
         before: int | None = None,
         after: int | None = None,
         limit: int = 100,
-        principal: str | None = None,
+        only: AuditFilter = ANY_EVENT,
     ) -> Sequence[AuditEvent]:
         """Events, newest first; with ``after`` oldest first.
 
@@ -49,23 +50,23 @@ class SqlAuditRows:
             before: only events with a smaller number.
             after: only events with a larger number.
             limit: the most events.
-            principal: only events of this account.
+            only: which of them.
         """
         c = tables.audit_events.c
         order = c.id.desc() if after is None else c.id
-        statement = sa.select(tables.audit_events).order_by(order).limit(limit)
+        statement = sa.select(*(c[name] for name in _ROW)).order_by(order).limit(limit)
         if before is not None:
             statement = statement.where(c.id < before)
         if after is not None:
             statement = statement.where(c.id > after)
-        if principal is not None:
-            statement = statement.where(c.principal == principal)
+        statement = statement.where(*_wanted(only))
         return [_event(dict(row)) for row in self._connection.execute(statement).mappings()]
 
     def broken(self) -> int | None:
         """Number of the first event whose hash does not fit; the oldest one that is kept counts as true."""
         before: str | None = None
-        rows = self._connection.execute(sa.select(tables.audit_events).order_by(tables.audit_events.c.id))
+        c = tables.audit_events.c
+        rows = self._connection.execute(sa.select(*(c[name] for name in _ROW)).order_by(c.id))
         for row in rows.mappings():
             if before is not None and row["hash"] != _hash(
                 before, row["at"], row["principal"], row["document"]
@@ -85,6 +86,25 @@ class SqlAuditRows:
         last = self._connection.execute(sa.select(sa.func.max(c.id))).scalar()
         statement = sa.delete(tables.audit_events).where(c.at < at, c.id < (last or 0))
         return int(self._connection.execute(statement).rowcount)
+
+
+def _wanted(only: AuditFilter) -> Iterator[sa.ColumnElement[bool]]:
+    c = tables.audit_events.c
+    exact = {
+        c.principal: only.account,
+        c.operation: only.operation,
+        c.kind: only.kind,
+        c.outcome: only.outcome,
+    }
+    for column, value in exact.items():
+        if value is not None:
+            yield column == value
+    if only.q is not None:
+        yield c.name.icontains(only.q, autoescape=True)
+    if only.since is not None:
+        yield c.at >= only.since
+    if only.until is not None:
+        yield c.at < only.until
 
 
 def _document(event: AuditEvent) -> dict[str, Any]:

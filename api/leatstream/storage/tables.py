@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 import sqlalchemy as sa
+from sqlalchemy.ext.compiler import compiles
 
 NAMING = {
     "ix": "ix_%(column_0_label)s",
@@ -101,6 +102,32 @@ tokens = sa.Table(
     sa.Index("ix_tokens_name", "name"),
 )
 
+
+class Member(sa.ColumnElement[str]):
+    """A text member of the column ``document``, in the words of each database."""
+
+    inherit_cache = True
+    type = sa.Text()
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+
+@compiles(Member, "sqlite")
+def _sqlite_member(element: Member, _compiler: object, **_: object) -> str:
+    return f"json_extract(document, '$.{element.name}')"
+
+
+@compiles(Member, "postgresql")
+def _postgresql_member(element: Member, _compiler: object, **_: object) -> str:
+    return f"(document ->> '{element.name}')"
+
+
+def _member(name: str) -> sa.Column[str]:
+    # Made by the database: an event's hash is over its document, and older servers write only that.
+    return sa.Column(name, sa.Text(), sa.Computed(Member(name)))
+
+
 audit_events = sa.Table(
     "audit_events",
     metadata,
@@ -109,7 +136,10 @@ audit_events = sa.Table(
     sa.Column("principal", sa.Text(), nullable=False),
     sa.Column("document", sa.JSON(), nullable=False),
     sa.Column("hash", sa.Text(), nullable=False),
+    *(_member(name) for name in ("operation", "kind", "name", "outcome")),
     sa.Index("ix_audit_events_principal", "principal", "id"),
+    *(sa.Index(f"ix_audit_events_{name}", name, "id") for name in ("operation", "kind", "outcome")),
+    sa.Index("ix_audit_events_at", "at"),
 )
 
 # Ids are compared as positions in the feed, so their order must be that of code points everywhere.

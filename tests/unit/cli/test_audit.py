@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -106,3 +107,39 @@ def test_a_cursor_that_cannot_be_written_is_refused_at_once(
     done = leat("audit", "-f", "--cursor", str(tmp_path / "missing" / "cursor"))
     assert (done.status, done.out) == (2, "")
     assert "cannot be written" in done.err
+
+
+def test_filters_are_the_servers(service: Service, leat: Leat) -> None:
+    service.answer("GET", "/v1/audit-events", {"items": []})
+    filters = (
+        "--account",
+        "ann",
+        "--operation",
+        "delete",
+        "--kind",
+        "query",
+        "--q",
+        "shop",
+        "--outcome",
+        "denied",
+    )
+    assert leat("audit", *filters, "--since", "2026-01-31T09:00:00Z", "--until", "90m").status == 0
+    asked = dict(service.requests[-1].url.params)
+    until = datetime.fromisoformat(asked.pop("until"))
+    assert timedelta(minutes=89) < datetime.now(UTC) - until < timedelta(minutes=100)
+    assert asked == {
+        "page_size": "50",
+        "account": "ann",
+        "operation": "delete",
+        "kind": "query",
+        "q": "shop",
+        "outcome": "denied",
+        "since": "2026-01-31T09:00:00Z",
+    }
+
+
+@pytest.mark.parametrize("time", ["yesterday", "90", "1w", ""])
+def test_a_time_that_is_none_is_refused(service: Service, leat: Leat, time: str) -> None:
+    refused = leat("audit", "--since", time)
+    assert (refused.status, service.requests) == (2, [])
+    assert "6h" in refused.err

@@ -3,18 +3,24 @@ import { useDebouncedCallback } from "@mantine/hooks";
 import { type ReactNode, useEffect, useState } from "react";
 
 type Props = { label: string; value: string | undefined; change: (value: string | undefined) => void };
-type TextProps = Props & { w?: number; size?: string; type?: string };
+type Look = {
+  /** Whether the label is shown above the field, and not in it. */
+  above?: boolean;
+};
+type TextProps = Props & Look & { w?: number; size?: string; type?: string };
+const labelled = (label: string, above: boolean | undefined): { label?: string; "aria-label"?: string } =>
+  above ? { label } : { "aria-label": label };
 
 /** A field whose text is asked for when the person pauses: each letter alone would be a request. */
-export function Filter({ label, value, change, w = 260, ...look }: TextProps): ReactNode {
+export function Filter({ label, value, change, above, w = 260, ...look }: TextProps): ReactNode {
   const [text, setText] = useState(value ?? "");
   const later = useDebouncedCallback((wanted: string) => change(wanted.trim() || undefined), 300);
   // Back and forward change the address, and so the text.
   useEffect(() => setText((old) => (old.trim() === (value ?? "") ? old : (value ?? ""))), [value]);
   return (
     <TextInput
-      aria-label={label}
-      placeholder={label}
+      {...labelled(label, above)}
+      placeholder={above ? undefined : label}
       w={w}
       maw="100%"
       {...look}
@@ -27,15 +33,15 @@ export function Filter({ label, value, change, w = 260, ...look }: TextProps): R
   );
 }
 
-type ChoiceProps = Props & { values: readonly string[] };
+type ChoiceProps = Props & Look & { values: readonly string[]; words?: (value: string) => string };
 
 /** One of a few values, or any of them. */
-export function Choice({ label, values, value, change }: ChoiceProps): ReactNode {
+export function Choice({ label, values, value, change, above, words = String }: ChoiceProps): ReactNode {
   return (
     <Select
-      aria-label={label}
-      placeholder={`Any ${label.toLowerCase()}`}
-      data={[...values]}
+      {...labelled(label, above)}
+      placeholder={above ? "any" : `Any ${label.toLowerCase()}`}
+      data={values.map((one) => ({ value: one, label: words(one) }))}
       value={value ?? null}
       clearable
       w={150}

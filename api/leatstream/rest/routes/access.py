@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
-from typing import Annotated
+from datetime import datetime, timedelta
+from typing import Annotated, Any, Literal
 
 from fastapi import Query, Response
 
 from leatstream.errors import RequestError, no_provider, no_public_client, not_found
-from leatstream.model.access import ORGANIZATION, AccountKind
+from leatstream.model.access import ORGANIZATION, AccountKind, AuditFilter
 from leatstream.rest import etag
 from leatstream.rest.answers import DELETING, LISTING, READING, WRITING, problems
 from leatstream.rest.deps import (
@@ -293,20 +293,31 @@ def get_permissions(
     return PermissionsView(on=on, name=name, privileges=sorted(found))
 
 
+def _text(description: str) -> Any:
+    """A filter of the audit log."""
+    return Query(min_length=1, max_length=255, pattern=r"^[^\x00-\x1f\x7f]+$", description=description)
+
+
 @router.get("/audit-events", responses=LISTING)
 def list_audit_events(
     env: Env,
     caller: Caller,
     page_size: PageSize = 100,
     page_token: PageToken = None,
-    account: Annotated[
-        str | None,
-        Query(
-            min_length=1,
-            max_length=255,
-            pattern=r"^[^\x00-\x1f\x7f]+$",
-            description="Only events of this account.",
-        ),
+    account: Annotated[str | None, _text("Only events of this account.")] = None,
+    operation: Annotated[
+        str | None, _text("Only this operation: create, update, delete, rotate, or the method of a request.")
+    ] = None,
+    kind: Annotated[str | None, _text("Only objects of this kind, such as `query` or `sign_in`.")] = None,
+    q: Annotated[str | None, _text("Part of the object's name or of the path, in any case.")] = None,
+    outcome: Annotated[
+        Literal["allowed", "denied"] | None, Query(description="Only events with this outcome.")
+    ] = None,
+    since: Annotated[
+        datetime | None, Query(description="Only events of this time and later. Without an offset it is UTC.")
+    ] = None,
+    until: Annotated[
+        datetime | None, Query(description="Only events before this time. Without an offset it is UTC.")
     ] = None,
     after: Annotated[
         int | None,
@@ -317,6 +328,9 @@ def list_audit_events(
 
     To follow it, ask for what is behind the last number that you have: `after`, which gives no page token.
     """
-    page = audit.list_events(env, caller, page_size, page_token, account, after)
+    wanted = AuditFilter(
+        account=account, operation=operation, kind=kind, q=q, outcome=outcome, since=since, until=until
+    )
+    page = audit.list_events(env, caller, page_size, page_token, wanted, after)
     items = [AuditEventView.from_domain(one) for one in page.items]
     return AuditEventList(items=items, next_page_token=page.next_page_token)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 from leatstream.errors import AccessError, LeatstreamError, RequestError
-from leatstream.model.access import AuditEvent, Privilege
+from leatstream.model.access import ANY_EVENT, AuditEvent, AuditFilter, Privilege
 from leatstream.services.environment import Environment, Page, Principal
 from leatstream.services.environment.audit import event_of
 from leatstream.services.environment.authorization import require
@@ -19,7 +19,7 @@ def list_events(
     principal: Principal,
     page_size: int = 100,
     page_token: str | None = None,
-    account: str | None = None,
+    only: AuditFilter = ANY_EVENT,
     after: int | None = None,
 ) -> Page[AuditEvent]:
     """One page of the log, newest first; with ``after`` what is behind that event, oldest first.
@@ -29,7 +29,7 @@ def list_events(
         principal: who asks; needs AUDIT.
         page_size: events per page, at least 1.
         page_token: of the page before; None = the newest.
-        account: only events of this account.
+        only: which events; times without an offset are UTC.
         after: number of an event.
 
     Raises:
@@ -37,6 +37,7 @@ def list_events(
         RequestError: invalid-page-token, also for one with ``after``.
     """
     require(principal, Privilege.AUDIT, "read the audit log")
+    only = replace(only, since=_aware(only.since), until=_aware(only.until))
     if after is not None:
         if page_token is not None:
             raise RequestError(
@@ -45,14 +46,18 @@ def list_events(
                 hint="Leave one of them out; after is the number of the last event that you have.",
             )
         with env.open_unit(write=False) as unit:
-            return Page(list(unit.audit.page(after=after, limit=page_size, principal=account)), None)
+            return Page(list(unit.audit.page(after=after, limit=page_size, only=only)), None)
     if page_token is not None and not (page_token.isascii() and page_token.isdecimal()):
         raise RequestError("invalid-page-token", "The page token is not one that this list gave.")
     before = int(page_token[:18]) if page_token is not None else None
     with env.open_unit(write=False) as unit:
-        found = list(unit.audit.page(before=before, limit=page_size + 1, principal=account))
+        found = list(unit.audit.page(before=before, limit=page_size + 1, only=only))
     items = found[:page_size]
     return Page(items, str(items[-1].number) if len(found) > page_size else None)
+
+
+def _aware(at: datetime | None) -> datetime | None:
+    return at.replace(tzinfo=UTC) if at is not None and at.tzinfo is None else at
 
 
 def forget_old_events(env: Environment) -> None:
