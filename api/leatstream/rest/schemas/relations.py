@@ -67,7 +67,7 @@ class RelationBody(OwnedBody):
             },
             constants={"kind": "stream"},
             assume="relations",
-            attributes={"effective": {"volatile": True}, "value_format": {"mode": "required"}},
+            attributes={"effective": {"volatile": True}, "value_format": {"mode": "optional_computed"}},
             omit=["statement", "created_by_query", "primary_key", "indexes"],
             variants=[
                 {
@@ -81,7 +81,7 @@ class RelationBody(OwnedBody):
                     "constants": {"kind": "changelog"},
                     "attributes": {
                         "effective": {"volatile": True},
-                        "value_format": {"mode": "required"},
+                        "value_format": {"mode": "optional_computed"},
                         "primary_key": {"mode": "required", "description": "Columns that identify a row."},
                         "topic": {
                             "replace": True,
@@ -167,7 +167,7 @@ class RelationBody(OwnedBody):
     )
     value_format: Word | None = Field(
         None,
-        description="Format of record values, such as `json`; needed but for a table.",
+        description="Format of record values, such as `json`; required except in stores of tables.",
         examples=["json"],
         json_schema_extra=terraform(semantic="word"),
     )
