@@ -101,7 +101,7 @@ durations: ## Run as test-all, and write down how long each file takes: the long
 	@LEATSTREAM_WRITE_DURATIONS=1 $(MAKE) test-all
 
 bench: $(STAMP) ## Measure what the product promises, about half an hour on a quiet machine
-	@for script in start first_row latency control_plane inference cpu_per_record provider_start views formats changelog java_names small_batch postgres_cdc kinesis tables fuzz demo_time; do \
+	@for script in start first_row latency control_plane inference cpu_per_record provider_start views formats changelog java_names small_batch postgres_cdc kinesis tables trickle access fuzz demo_time; do \
 		$(BIN)/python bench/$$script.py; done
 
 check: $(STAMP) ## Format, lint, types, layers, and that generated files are fresh; changes no source

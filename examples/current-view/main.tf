@@ -64,13 +64,12 @@ resource "leatstream_database" "current_view" {
 
 # The table's rows, and then each change from the database's log.
 resource "leatstream_changelog" "customers" {
-  database     = leatstream_database.current_view.name
-  schema       = "public"
-  name         = "customers"
-  store        = leatstream_store.shop.name
-  topic        = leatstream_entity.customers.name
-  value_format = "json"
-  primary_key  = ["id"]
+  database    = leatstream_database.current_view.name
+  schema      = "public"
+  name        = "customers"
+  store       = leatstream_store.shop.name
+  topic       = leatstream_entity.customers.name
+  primary_key = ["id"]
 
   columns = [
     { name = "id", type = "BIGINT" },

@@ -15,9 +15,12 @@ from conformance import ConnectorConformance, Produce
 from kinesis_aggregate import aggregate
 
 from leatstream.connectors.base import Connector
+from leatstream.connectors.entities import Record, RecordsFrom
+from leatstream.connectors.kinesis import records as kinesis_records
 from leatstream.connectors.kinesis.connector import KinesisConnector
 from leatstream.connectors.registry import open_connector
 from leatstream.errors import RequestError, StoreError
+from leatstream.plan.job_spec import SourceSpec, StoreRef
 
 
 @pytest.fixture(scope="module")
@@ -136,6 +139,43 @@ class TestKinesis(ConnectorConformance):
         found = [connector.find_record(entity, str(r.partition), str(r.offset), 5.0) for r in wanted]
         assert [r.value for r in found if r is not None] == [b"first", b"one", b"two", b"last"]
         assert connector.find_record(entity, str(wanted[1].partition), f"{wanted[1].offset}9", 5.0) is None
+
+    def test_reading_begins_at_a_time_and_in_one_shard(
+        self, connector: Connector, entity: str, produce: Produce, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """And the newest records are found without reading those of the beginning."""
+        begun: list[str] = []
+        ask = kinesis_records._iterator
+
+        def asked(admin: Any, stream: str, shard: str, place: dict[str, Any]) -> str:
+            begun.append(place["ShardIteratorType"])
+            return ask(admin, stream, shard, place)
+
+        monkeypatch.setattr(kinesis_records, "_iterator", asked)
+        connector.create_entity(entity, {"topic.shards": 2}, {})
+        produce(entity, [b"old %d" % i for i in range(20)])
+        time.sleep(0.05)  # so that no two records of both have one millisecond
+        since = int(time.time() * 1000)
+        produce(entity, [b"new %d" % i for i in range(20)])
+
+        def read(start: RecordsFrom) -> list[Record]:
+            found = connector.read_part(entity, start, limit=None, idle_timeout=0.5)
+            return [record for record in found if record is not None]
+
+        fresh = read(RecordsFrom(since=since))
+        assert {r.value for r in fresh} == {b"new %d" % i for i in range(20)}
+        shard = str(fresh[0].partition)
+        alone = read(RecordsFrom(since=since, partition=shard))
+        assert alone == [r for r in fresh if r.partition == shard]
+        store = StoreRef(name="s", kind="kinesis", config={})
+        source = SourceSpec(
+            view="v", relation="d.s.r", store=store, entity=entity, columns=[], value_format="json"
+        )
+        found = connector.sample_records(source, newest=True, limit=10, timeout=20.0)
+        assert found.whole
+        assert len(found.records) == 10
+        assert all((r.value or b"").startswith(b"new") for r in found.records)
+        assert set(begun) == {"AT_TIMESTAMP"}
 
     def test_a_role_is_taken_on_with_its_external_id(
         self, aws: str, entity: str, connector: Connector, monkeypatch: pytest.MonkeyPatch

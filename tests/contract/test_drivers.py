@@ -6,7 +6,7 @@ import time
 from dataclasses import replace
 from datetime import timedelta
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, get_args
 
 import fakes
 import pytest
@@ -17,6 +17,8 @@ from leatstream.engine.driver_notes import DriverNotes, stage_of
 from leatstream.engine.pooled_driver import PooledDriver
 from leatstream.model.objects import QueryState
 from leatstream.ports import DriverRow
+from leatstream.rest.graphql.drivers import DriverRole, DriverState
+from leatstream.rest.schemas import drivers as rest_drivers
 
 SQL = "CREATE STREAM {name}_out AS SELECT * FROM pageviews"
 FIGURES = {"memory_bytes": 700 << 20, "heap_bytes": 200 << 20, "cpu_seconds_total": 12.5}
@@ -188,3 +190,53 @@ def test_pages_and_the_rights_of_the_caller(fresh: Any, pageviews: TestClient, p
     seeing = account_client(admin, "seeing", monitor, {"privilege": "monitor", "on": "query", "name": "q"})
     assert [q["name"] for q in listed(seeing)["drv_b"]["queries"]] == ["q"]
     assert account_client(admin, "blind").get("/v1/drivers").status_code == 403
+
+
+GRAPHQL = """query($state: DriverState, $role: DriverRole, $size: Int! = 100, $token: String) {
+  drivers(state: $state, role: $role, pageSize: $size, pageToken: $token) {
+    items { id role state since createdAt heardAt server launcher host pid pod selects served heapLimitBytes
+            heapBytes memoryBytes cpuSecondsTotal queries { name status { state restarts } } }
+    nextPageToken } }"""
+
+
+def asked(client: TestClient, **variables: Any) -> Any:
+    """The answer of GraphQL."""
+    return client.post("/graphql", json={"query": GRAPHQL, "variables": variables}).json()
+
+
+def test_graphql_shows_what_rest_shows(fresh: Any, pageviews: TestClient, pool: Pool) -> None:
+    for name in ("drv_a", "drv_b", "drv_c"):
+        pool.serve(pool.start(name))
+    run_query(fresh, pageviews, "q", "drv_b")
+    pool.drivers[1].state = "assigned"
+    pool.note()
+    first = asked(pageviews, size=2)["data"]["drivers"]
+    rest = asked(pageviews, size=2, token=first["nextPageToken"])["data"]["drivers"]
+    assert rest["nextPageToken"] is None
+    found = {one["id"]: one for one in first["items"] + rest["items"]}
+    for name, one in listed(pageviews).items():
+        snake = {key: value for key, value in one.items() if key != "queries"}
+        shown = {"".join([w if not n else w.title() for n, w in enumerate(key.split("_"))]): value for key, value in snake.items()}  # fmt: skip
+        times = ("since", "createdAt", "heardAt")
+        for side in (shown, found[name]):
+            side.update({key: side[key].replace("Z", "+00:00") for key in times})
+        assert {key: found[name][key] for key in shown} == shown | {
+            "role": one["role"].upper(),
+            "state": one["state"].upper(),
+        }
+    assert found["drv_b"]["queries"] == [{"name": "q", "status": {"state": "RUNNING", "restarts": 2}}]
+    running = asked(pageviews, state="RUNNING", role="DEDICATED")["data"]["drivers"]["items"]
+    assert [one["id"] for one in running] == ["drv_b"]
+    for shape, words in ((DriverState, rest_drivers.DriverState), (DriverRole, rest_drivers.DriverRole)):
+        assert [one.value for one in shape] == list(get_args(words))
+
+
+def test_graphql_asks_for_the_same_rights(fresh: Any, pageviews: TestClient, pool: Pool) -> None:
+    admin = TestClient(pageviews.app, headers={"Authorization": f"Bearer {fakes.administrator(fresh)}"})
+    pool.start("drv_b")
+    run_query(fresh, pageviews, "q", "drv_b")
+    monitor = {"privilege": "monitor", "on": "organization"}
+    (seen,) = asked(account_client(admin, "watching", monitor, scope="read"))["data"]["drivers"]["items"]
+    assert seen["queries"] == []
+    (error,) = asked(account_client(admin, "blind"))["errors"]
+    assert error["extensions"]["code"] == "permission-denied"

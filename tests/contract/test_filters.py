@@ -11,6 +11,8 @@ import pytest
 from scratch import memory_directory
 from starlette.testclient import TestClient
 
+from leatstream.cli.nouns import NOUNS
+from leatstream.cli.output import look_up
 from leatstream.rest.app import create_app
 
 STREAM = {
@@ -125,6 +127,23 @@ def test_pages_are_full_and_tokens_belong_to_their_filters(client: TestClient) -
 )
 def test_unknown_values_and_filters_are_refused(client: TestClient, path: str) -> None:
     assert client.get(f"/v1/{path}").status_code == 422
+
+
+def test_a_brief_list_of_relations_has_what_tables_show(client: TestClient) -> None:
+    full, brief = (
+        {one["fqn"]: one for one in client.get("/v1/relations", params={"view": view}).json()["items"]}
+        for view in ("full", "brief")
+    )
+    assert full == {one["fqn"]: one for one in client.get("/v1/relations").json()["items"]}
+    assert all(one["columns"] and one["statement"] and len(one["effective"]) > 1 for one in full.values())
+    assert brief == {
+        name: one | {"columns": [], "statement": "", "effective": {"topic": one["effective"]["topic"]}}
+        for name, one in full.items()
+    }
+    (noun,) = (noun for noun in NOUNS if noun.name == "relation")
+    for path in noun.columns:
+        of = path.rpartition("=")[2]
+        assert all(look_up(brief[name], of) == look_up(one, of) for name, one in full.items()), of
 
 
 def test_a_brief_list_has_what_tables_show(client: TestClient) -> None:

@@ -142,6 +142,50 @@ def test_a_reader_of_events_that_leaves_ends_its_reader(served: httpx2.Client, w
     eventually(lambda: world.cluster.closed_readers == 2)
 
 
+CHOSEN = {
+    'since: "1970-01-01T00:00:03Z"': ["3", "4", "5"],
+    'since: "1970-01-01T00:00:03", q: "BLUE"': ["4"],
+    'from: BEGINNING, partition: "1"': ["1", "3", "5"],
+    'partition: "0", offset: 2': ["2", "4"],
+    'from: BEGINNING, q: "key3", rate: 1': ["3"],
+}
+
+
+@pytest.mark.parametrize("given", CHOSEN)
+def test_records_are_chosen_as_by_rest(served: httpx2.Client, world: Any, given: str) -> None:
+    world.cluster.endless = False
+    world.cluster.records["t"] = [
+        Record(b"key%d" % i, b'{"a": "%s"}' % (b"red", b"blue")[i % 4 == 0], i % 2, i, 1000 * i, ())
+        for i in range(6)
+    ]
+    document = f'subscription {{ records(store: "k", entity: "t", {given}) {{ offset }} }}'
+    with followed(served, document) as found:
+        offsets = [body["data"]["records"]["offset"] for name, body in found if name == "next"]
+    assert offsets == CHOSEN[given]
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("limit: 0", "The limit is between 1 and 1000000"),
+        ("rate: 10001", "The rate is between 1 and 10000"),
+        ('partition: "0", offset: -1', "The offset is between 0 and"),
+        ("offset: 1.5", "not a whole number"),
+        ('q: ""', "q has 1 to 1000 characters"),
+        ('partition: ""', "partition has 1 to 200 characters"),
+        ("offset: 3", "An offset is a place in one partition"),
+        ('since: "yesterday"', "DateTime"),
+    ],
+)
+def test_wrong_choices_are_refused(served: httpx2.Client, given: str, said: str) -> None:
+    document = f'subscription {{ records(store: "k", entity: "t", {given}) {{ offset }} }}'
+    with followed(served, document) as found:
+        (_, body), *_ = found
+    (error,) = body["errors"]
+    assert error["extensions"]["code"] == "validation"
+    assert said in error["message"]
+
+
 def test_nothing_happens_without_a_token(served: httpx2.Client, world: Any) -> None:
     socket = Socket(served, None)
     with pytest.raises(ConnectionClosed) as closed:

@@ -171,12 +171,12 @@ def test_a_table_of_a_store_is_told_by_statements(client: TestClient) -> None:
     )
     run("INSERT INTO fits (id, name) VALUES (2, 'y')")
     rows = run("PRINT ENTITY plans.fits WITH ('limit'=10)")["rows"]
-    assert [row[3] for row in rows] == ['{"id" : 1}', '{"id" : 2}']
+    assert [row[0] for row in rows] == ['{"id" : 1}', '{"id" : 2}']
     run(
         "CREATE CHANGELOG fits_now (id BIGINT, name VARCHAR, PRIMARY KEY(id)) WITH ('postgresql.schema.name'='plans', 'postgresql.table.name'='fits')"
     )
     run("INSERT INTO fits_now VALUES (2, 'z')")
-    assert '"name":"z"' in run("PRINT ENTITY plans.fits")["rows"][1][4]
+    assert '"name":"z"' in run("PRINT ENTITY plans.fits")["rows"][1][1]
     refused = client.post("/v1/statements", json={"sql": "DROP ENTITY plans.fits", **CONTEXT})
     assert refused.json()["code"] == "has-dependents"
     refused = client.post(

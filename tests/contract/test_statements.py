@@ -310,16 +310,43 @@ def test_dropped_topics_are_gone(shop: Sql, fresh: Any) -> None:
 
 
 def test_print(shop: Sql, fresh: Any) -> None:
-    """Position, key and value of what is there; never more than the limit."""
+    """Position, time, key and value of what is there; never more than the limit."""
     values = [b'{"a": 1}', b"\xff", None]
     fresh.cluster.records["pageviews"] = [Record(b"k", v, 0, i, 1000 + i) for i, v in enumerate(values)]
     rows = shop.table("PRINT TOPIC pageviews WITH ('from_beginning')")
-    assert rows[0] == {"partition": 0, "offset": 0, "timestamp": 1000, "key": "k", "value": '{"a": 1}'}
+    at = "1970-01-01T00:00:01.000Z"
+    assert rows[0] == {"partition": 0, "offset": 0, "timestamp": at, "key": "k", "value": '{"a": 1}'}
     assert [row["value"] for row in rows] == ['{"a": 1}', "base64:/w==", None]
     limited = shop.table("PRINT ENTITY pageviews IN STORE k WITH ('from_beginning', 'limit'=2)")
     assert [row["offset"] for row in limited] == [0, 1]
     assert shop.table("PRINT ENTITY pageviews") == []
     assert shop.refused("PRINT ENTITY nothing") == "entity-not-found"
+    (result,) = shop.client.post(
+        "/v1/statements", json={"sql": "PRINT ENTITY pageviews", **shop.context}
+    ).json()["results"]
+    types = {column["name"]: column["type"] for column in result["columns"]}
+    assert types["partition"] == "INTEGER"
+    assert types["offset"] == "BIGINT"
+    assert types["timestamp"] == "TIMESTAMP_LTZ"
+
+
+@pytest.mark.parametrize(
+    ("begin", "offsets"),
+    [
+        ("'since' = '1970-01-01T00:00:02Z'", [2, 3]),
+        ("'since' = '1970-01-01T00:00:03+00:00', 'partition' = '1'", [3]),
+        ("'since' = 1500, 'from_beginning' = FALSE", [1, 2, 3]),
+        ("'partition' = 1, 'from_beginning'", [1, 3]),
+        ("'partition' = 1, 'offset' = 2", [3]),
+        ("'offset' = 0, 'partition' = 0, 'limit' = 1", [0]),
+        ("'partition' = 0", []),
+    ],
+)
+def test_print_begins_where_it_is_told(shop: Sql, fresh: Any, begin: str, offsets: list[int]) -> None:
+    """At a time, in a partition, at an offset; without any only new records come."""
+    fresh.cluster.records["pageviews"] = [Record(None, b"{}", i % 2, i, 1000 * i + 500) for i in range(4)]
+    rows = shop.table(f"PRINT ENTITY pageviews WITH ({begin})")
+    assert [row["offset"] for row in rows] == offsets
 
 
 def test_print_holds_no_more_than_an_answer_may_have(
@@ -345,10 +372,33 @@ def test_print_holds_no_more_than_an_answer_may_have(
     assert len(problem["results"]) == 1
 
 
-@pytest.mark.parametrize("given", ["'limit'=0", "'limit'=10001", "'limit'='many'", "'no.such'=1"])
-def test_print_refuses_what_it_does_not_know(shop: Sql, given: str) -> None:
-    """At its place, before anything is read."""
-    assert shop.refused(f"PRINT ENTITY pageviews WITH ({given})") == "invalid-property"
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("'limit'=0", "from 1 to 10000"),
+        ("'limit'=10001", "from 1 to 10000"),
+        ("'limit'='many'", "from 1 to 10000"),
+        ("'no.such'=1", "known: from_beginning, since"),
+        ("'starting.position'='earliest'", "Use 'from_beginning'"),
+        ("'sinse'='2026-01-31'", "Did you mean since?"),
+        ("'since'='yesterday'", "a time such as 2026-01-31T12:00:00Z"),
+        ("'since'='10000-01-01'", "a time such as"),
+        ("'offset'=-1, 'partition'=0", "a whole number from 0"),
+        ("'offset'=3", "Give 'partition' too"),
+        ("'from_beginning', 'since'=1", "not at 'from_beginning' and 'since'"),
+        ("'offset'=3, 'partition'=0, 'since'=1", "not at 'since' and 'offset'"),
+    ],
+)
+def test_print_refuses_what_it_does_not_know(shop: Sql, given: str, said: str) -> None:
+    """At its place, before anything is read; the dry run too."""
+    body = {"sql": f"PRINT ENTITY pageviews WITH ({given})", **shop.context}
+    problem = shop.client.post("/v1/statements", json=body).json()
+    assert problem["code"] == "invalid-property"
+    (fault,) = problem["errors"]
+    assert said in f"{fault['detail']} {fault.get('hint')}"
+    assert fault["position"]["column"] > 29
+    (checked,) = shop.client.post("/v1/statements:validate", json=body).json()["statements"]
+    assert [one["detail"] for one in checked["problems"]] == [fault["detail"]]
 
 
 def test_a_store_that_does_not_answer_is_kept_and_told(

@@ -55,4 +55,4 @@ def test_every_record_is_in_the_table_once_and_totals_are_right(
     assert rows(f"SELECT k, c, s FROM {play.name}.totals ORDER BY k") == expected
 
     shown = play.sql(f"PRINT ENTITY {play.name}.totals IN STORE {play.name}_pg")["results"][0]["rows"]
-    assert [row[3] for row in shown] == [f'{{"k" : "k{i}"}}' for i in range(KEYS)]
+    assert [row[0] for row in shown] == [f'{{"k" : "k{i}"}}' for i in range(KEYS)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
+from datetime import datetime
 from typing import Any
 
 import psutil
@@ -49,7 +50,14 @@ def test_a_query_is_made_shown_printed_terminated_and_restarted_by_sql(play: Any
     printed = rows(last(play.sql(f"PRINT TOPIC {sink} IN STORE {play.name} WITH ('from_beginning')")))
     assert [json.loads(row["value"])["n"] for row in printed] == list(range(0, 20, 2))
     assert [(row["partition"], row["offset"]) for row in printed] == [(0, n) for n in range(10)]
-    assert all(abs(row["timestamp"] / 1000 - time.time()) < 3600 for row in printed)
+    times = [datetime.fromisoformat(row["timestamp"]) for row in printed]
+    assert all(abs(at.timestamp() - time.time()) < 3600 for at in times)
+    place = f"'partition'=0, 'since'='{printed[7]['timestamp']}'"
+    since = rows(last(play.sql(f"PRINT ENTITY {sink} IN STORE {play.name} WITH ({place})")))
+    first = next(n for n, at in enumerate(times) if at >= times[7])
+    assert [row["offset"] for row in since] == list(range(first, 10))
+    behind = rows(last(play.sql(f"PRINT ENTITY {sink} WITH ('partition'=0, 'offset'=8)")))
+    assert [row["offset"] for row in behind] == [8, 9]
     three = rows(last(play.sql(f"PRINT ENTITY {sink} WITH ('from_beginning', 'limit'=3)")))
     assert [row["offset"] for row in three] == [0, 1, 2]
     assert rows(last(play.sql(f"PRINT ENTITY {sink}"))) == []

@@ -81,3 +81,84 @@ def test_a_table_is_declared_changed_imported_and_forgotten(
     terraform.destroy()
     with postgres.connect() as connection:
         assert connection.execute(f"SELECT count(*) FROM t_{tag}.prices").fetchone() == (0,)
+
+
+WITHOUT_FORMAT = (
+    TEXT
+    + """
+resource "leatstream_changelog" "now" {
+  database    = leatstream_database.d.name
+  schema      = "public"
+  name        = "prices_now"
+  store       = leatstream_store.pg.name
+  topic       = "t_$tag.prices"
+  columns     = [{ name = "item", type = "VARCHAR" }]
+  primary_key = ["item"]$format
+}
+resource "leatstream_stream" "changes" {
+  database = leatstream_database.d.name
+  schema   = "public"
+  name     = "price_changes"
+  store    = leatstream_store.pg.name
+  topic    = "t_$tag.prices"
+  columns  = [{ name = "op", type = "VARCHAR" }, { name = "ts_ms", type = "BIGINT" }]$format
+}
+resource "leatstream_query" "kept" {
+  name          = "kept_$tag"
+  database      = leatstream_database.d.name
+  schema        = "public"
+  desired_state = "stopped"
+  sql           = "CREATE MATERIALIZED VIEW kept AS SELECT * FROM ${leatstream_changelog.now.fqn}"
+}
+"""
+)
+
+
+ON_A_TOPIC = """
+resource "leatstream_store" "kafka" {
+  name  = "kafka_$tag"
+  kafka = { bootstrap_servers = "127.0.0.1:1" }
+}
+resource "leatstream_stream" "orders" {
+  database = leatstream_database.d.name
+  schema   = "public"
+  name     = "orders"
+  store    = leatstream_store.kafka.name
+  columns  = [{ name = "id", type = "BIGINT" }]
+}
+"""
+
+
+def test_relations_on_tables_have_no_format_to_be_given(
+    terraform: Any, postgres: PostgresServer, tag: str
+) -> None:
+    """Nor does one that was given before, as it had to be, differ from none; a topic still needs one."""
+
+    def write(form: str = "", more: str = "") -> None:
+        words = {
+            "$tag": tag,
+            "$port": str(postgres.port),
+            "$password": PASSWORD,
+            "$more": "",
+            "$format": form,
+        }
+        text = WITHOUT_FORMAT
+        for word, value in words.items():
+            text = text.replace(word, value)
+        terraform.write(text + more)
+
+    write()
+    terraform.init()
+    terraform.apply()
+    terraform.is_settled()
+    held = terraform.state()
+    addresses = ("leatstream_changelog.now", "leatstream_stream.changes")
+    assert [held[address]["value_format"] for address in addresses] == ["json", "json"]
+    write('\n  value_format = "json"')
+    terraform.is_settled()
+    write()
+    terraform.is_settled()
+    write(more=ON_A_TOPIC.replace("$tag", tag))
+    assert "'value.format' must be given" in terraform.fails("plan")
+    write()
+    terraform.destroy()

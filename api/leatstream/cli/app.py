@@ -20,6 +20,7 @@ from leatstream.cli import (
     catalog,
     drivers,
     embedded,
+    env,
     events,
     export,
     function_sources,
@@ -92,6 +93,7 @@ app.command()(embedded.dev)
 app.command()(embedded.serve)
 app.command()(embedded.token)
 app.command()(embedded.doctor)
+app.command()(env.env)
 app.command()(embedded.demo)
 app.command()(embedded.openapi)
 app.command()(project.init)

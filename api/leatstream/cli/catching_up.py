@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _NOUN = next(noun for noun in NOUNS if noun.name == "query")
 _LOOK = 2.0  # seconds between two looks at the lag
+_UNKNOWN = "it has not looked up the ends of its sources since"
 _Names = Annotated[
     list[str] | None,
     typer.Argument(
@@ -41,34 +42,59 @@ def wait(
     wanted = names or [
         item["name"] for item in client.items("/v1/queries") if item.get("desired_state") == "running"
     ]
-    end = time.monotonic() + timeout
+    begun = time.monotonic()
+    end = begun + timeout
     for name in wanted:
         found = waiting.wait_for(client, _NOUN, name, waiting.ends_of("running"), _left(end))
         waiting.refuse_failure(_NOUN, name, "running", found)
-        said = "runs" if max_lag is None else _catch_up(client, name, max_lag, end)
+        said = "runs" if max_lag is None else _catch_up(client, name, max_lag, begun, end)
         stderr().print(printable(f"Query {name} {said}."), markup=False)
 
 
-def _catch_up(client: Client, name: str, max_lag: int, end: float) -> str:
-    """Wait for the lag of one query; what to say of it then."""
+def _catch_up(client: Client, name: str, max_lag: int, begun: float, end: float) -> str:
+    """Wait for the lag of one query; what to say of it then.
+
+    Args:
+        client: the server.
+        name: of the query.
+        max_lag: the most records that may be left to read.
+        begun: when the wait was asked for; an older lag does not count.
+        end: when the time is over.
+    """
     with WaitLine(f"waiting for query {name} to catch up") as line:
         while True:
+            since_begun = time.monotonic() - begun
             query = client.call("GET", _NOUN.path(name))
             state, metrics = query["status"]["state"], query["status"].get("metrics") or {}
-            left, reported = known_lag(metrics), bool(metrics.get("sources"))
+            left, counts = known_lag(metrics), _counts(metrics, since_begun)
             if state == "completed":
                 return "has completed"
             if state == "failed":
                 waiting.refuse_failure(_NOUN, name, "running", query)
-            if state == "running" and reported and left is None:
+            if state == "running" and counts and left is None:
                 return "runs; its sources do not report a lag"
-            if state == "running" and left is not None and left <= max_lag:
+            if state == "running" and counts and left is not None and left <= max_lag:
                 return f"has caught up: {left} records are left to read"
-            behind = "no batch has ended yet" if left is None else f"{left:,} records are left to read"
+            behind = f"{left:,} records are left to read" if counts else _UNKNOWN
             line.text = f"waiting for query {name} to catch up: {behind}"
             if not _left(end):
                 raise WaitTimeout(f"Query {name} has not caught up in time: it is {state}, {behind}.")
             time.sleep(min(_LOOK, _left(end)))
+
+
+def _counts(metrics: dict[str, Any], since_begun: float) -> bool:
+    """Whether the lag was looked up after the wait began: one from before may be of another end of a source.
+
+    Args:
+        metrics: of the query.
+        since_begun: seconds from the beginning of the wait until the query was asked for.
+    """
+    if not metrics.get("sources"):
+        return False
+    if "lag_age_seconds" not in metrics:  # a driver of an earlier release does not say
+        return True
+    age = metrics["lag_age_seconds"]
+    return age is not None and age <= since_begun
 
 
 def _left(end: float) -> float:

@@ -117,6 +117,8 @@ def _owner(words: list[str]) -> str:
     """What the WITH list at the end of the words belongs to."""
     if words[-2:-1] == ["query"]:
         return "query"
+    if words[0] == "print":
+        return "print"
     if words[0] in ("select", "explain", "describe") or "select" in words:
         return "source"
     found = next((word for word in words if word in ("store", "entity", "secret", "schema_registry")), None)

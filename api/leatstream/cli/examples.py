@@ -10,6 +10,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "serve": ("serve",),
     "token": ("token",),
     "doctor": ("doctor", "doctor --tools"),
+    "env": ("env", "env --shell fish", "env -o json"),
     "demo": ("demo", "demo --keep"),
     "openapi": ("openapi",),
     "init": ("init", "init pipeline --form sql"),

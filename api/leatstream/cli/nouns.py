@@ -185,6 +185,7 @@ NOUNS = (
         ("fqn", "kind", "store", "topic=effective.topic.value", "value_format", "created_by_query"),
         _top("relations"),
         filters=("kind", "database", "schema", "store"),
+        brief=True,
     ),
     Noun(
         "function",

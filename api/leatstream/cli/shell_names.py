@@ -63,7 +63,7 @@ def _names(context: typer.Context, noun: str, incomplete: str) -> Iterator[str]:
             name = str(item["name"])
             yield f"{head}{mark}{name if noun == 'entity' else quote(name)}"
         return
-    for item in _page(client, found.list_path("")):
+    for item in _page(client, found.list_path(""), brief=found.brief):
         yield str(item["fqn"]) if "fqn" in item else quote(str(item["name"]))
 
 
@@ -71,6 +71,7 @@ def _names(context: typer.Context, noun: str, incomplete: str) -> Iterator[str]:
 _WITHIN = {"schema": ("database", "."), "entity": ("store", "/")}
 
 
-def _page(client: Any, path: str) -> list[dict[str, Any]]:
-    items: list[dict[str, Any]] = client.call("GET", path, params={"page_size": _MOST})["items"]
+def _page(client: Any, path: str, *, brief: bool = False) -> list[dict[str, Any]]:
+    params = {"page_size": _MOST, "view": "brief" if brief else None}
+    items: list[dict[str, Any]] = client.call("GET", path, params=params)["items"]
     return items

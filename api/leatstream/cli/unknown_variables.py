@@ -12,8 +12,8 @@ _PREFIX = "LEATSTREAM_"
 _SETTINGS = [name.upper() for name in (*Settings.model_fields, "bootstrap_token", "cache_dir")]
 # What else reads or sets variables with our prefix: clients, drivers, the provider, examples, tests.
 _OTHERS = """
-CDKTF CLASS_ARCHIVE CONTRACT_EXAMPLES DRIVER_ID FUZZ KAFKA KINESIS PYTHON REWRITE_CASES REWRITE_CORPUS
-RETRY_SECONDS SPARK_JARS TOKEN URL
+CDKTF CLASS_ARCHIVE CLICKHOUSE CONTRACT_EXAMPLES DRIVER_ID FUZZ ICEBERG KAFKA KINESIS PYTHON REWRITE_CASES
+REWRITE_CORPUS RETRY_SECONDS SPARK_JARS TOKEN URL
 """
 _KNOWN = {*_SETTINGS, *_OTHERS.split()}
 # Kubernetes sets these in pods beside a Service whose name begins with ours; so do links of containers.

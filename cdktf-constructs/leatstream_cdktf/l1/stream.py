@@ -92,7 +92,6 @@ class Stream(Resource):
         name: str,
         schema: str,
         store: str,
-        value_format: str,
         columns: Sequence[StreamColumn] | tf.IResolvable | None = None,
         comment: str | None = None,
         key_format: str | None = None,
@@ -102,6 +101,7 @@ class Stream(Resource):
         timestamp: str | None = None,
         timestamp_format: str | None = None,
         topic: str | None = None,
+        value_format: str | None = None,
         **meta: Unpack[ResourceMeta],
     ) -> None:
         """Declare it.
@@ -113,7 +113,6 @@ class Stream(Resource):
             name: Name of the stream, exact. A change replaces the object.
             schema: Name of the schema. A change replaces the object.
             store: Name of the store. A change replaces the object.
-            value_format: Format of record values, such as `json`; needed but for a table.
             columns: Columns, in order; left out = those of the registry, of a format with schemas, or those
                 of the store's table.
             comment: Free text.
@@ -125,6 +124,7 @@ class Stream(Resource):
             timestamp_format: Form that the writer uses for the timestamp column, `sql` or `iso8601`. Kept for
                 information: both are always read.
             topic: Entity behind the stream; default: the stream's name. A change replaces the object.
+            value_format: Format of record values, such as `json`; required except in stores of tables.
             **meta: Terraform's own arguments: depends_on, lifecycle, count, for_each, provider, …
         """
         super().__init__(
@@ -135,7 +135,6 @@ class Stream(Resource):
                 "name": name,
                 "schema": schema,
                 "store": store,
-                "value_format": value_format,
                 "columns": columns,
                 "comment": comment,
                 "key_format": key_format,
@@ -145,6 +144,7 @@ class Stream(Resource):
                 "timestamp": timestamp,
                 "timestamp_format": timestamp_format,
                 "topic": topic,
+                "value_format": value_format,
             },
             meta,
         )
@@ -240,5 +240,5 @@ class Stream(Resource):
 
     @property
     def value_format(self) -> str:
-        """Format of record values, such as `json`; needed but for a table."""
+        """Format of record values, such as `json`; required except in stores of tables."""
         return self.get_string_attribute("value_format")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import logging
 import time
 from collections.abc import Mapping, Sequence
@@ -16,6 +17,7 @@ from leatstream_jobs.attempt import run_query
 from leatstream_jobs.attempt.batch_size import BatchSize
 from leatstream_jobs.attempt.diagnosis import Diagnosis
 from leatstream_jobs.attempt.failures import Failure, chain_of, redacted, refused
+from leatstream_jobs.attempt.lag_age import LagAge
 from leatstream_jobs.attempt.offset_mirror import OffsetMirror
 from leatstream_jobs.attempt.polling import Polling
 from leatstream_jobs.attempt.progress import Progress
@@ -82,6 +84,7 @@ class Attempt:
         self._started: run_query.Started | None = None
         self._secrets: dict[str, str] = {}
         self._pulse = Pulse(self._spec)
+        self._lag_age = LagAge(realtime=self._spec.mode is Mode.REALTIME)
         self._sources = SourceChecks(
             spark, self._spec.checkpoint, self._progress.watches, self._pulse.answered
         )
@@ -198,12 +201,16 @@ class Attempt:
         try:
             status, jvm = java.status(), cast(Any, self._spark._jvm)
             # Spark's loop sets another status each time that it asks the sources, with the same words or not.
-            mark, message = getattr(jvm, "java.lang.System").identityHashCode(status), str(status.message())
+            mark = getattr(jvm, "java.lang.System").identityHashCode(status)
+            now = json.loads(status.json())
         except Exception as error:
             _LOG.debug("the status could not be read: %s", type(error).__name__)
             return
         live = self._progress.live
-        self._pulse.look([mark, live.read if live else None], message, reports)
+        self._pulse.look([mark, live.read if live else None], str(now["message"]), reports)
+        self._lag_age.take(reports)
+        if not now["isTriggerActive"] and not now["isDataAvailable"]:
+            self._lag_age.waits(mark)
 
     def _look_live(self) -> None:
         """Figures for people only: an error here must not end a query that works."""
@@ -391,7 +398,7 @@ class Attempt:
         if self._reached is not None:
             body["reached"] = self._reached
         if self._state == "running":
-            body["pulse"] = self._pulse.as_json()
+            body["pulse"] = self._pulse.as_json() | {"lag_age_seconds": self._lag_age.seconds()}
             body["use"] = DRIVER_USE.as_json(self._spark)
         progress = self._progress.as_json()
         if progress is not None and self._traffic is not None:

@@ -168,6 +168,7 @@ def test_a_join_keeps_only_the_state_it_needs_and_a_forgotten_driver_ends(
     produce(right, *({"id": i, "v": "r", "ts": start + 60_000} for i in range(100)))
     driver.wait_progress(lambda p: p["state_rows"] >= 300)
     assert len(rows(sink, 100)) == 100
+    _wait_until_it_looks_again(driver, own_api)
 
     # Time goes on: old rows can no longer match and leave the state.
     for hour in (1, 2):
@@ -191,6 +192,20 @@ def test_a_join_keeps_only_the_state_it_needs_and_a_forgotten_driver_ends(
     own_api.close()
     assert driver.process.wait(60) == 0
     wait_gone(java)
+
+
+def _wait_until_it_looks_again(driver: Any, api: SmallApi) -> None:
+    """While nothing comes there are no batches, and yet its lag does not grow old."""
+    seen = {"batch": None, "since": 0.0}
+
+    def looked_again() -> bool:
+        told = driver.last
+        if told["progress"]["batch_id"] != seen["batch"]:
+            seen.update(batch=told["progress"]["batch_id"], since=time.monotonic())
+        age = told["pulse"]["lag_age_seconds"]
+        return age is not None and age < time.monotonic() - seen["since"] - 1
+
+    api.wait(looked_again, 60, "another look at the ends of the sources")
 
 
 @pytest.mark.long  # e2e/test_main_job.py does the same through the server

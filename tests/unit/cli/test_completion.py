@@ -98,6 +98,7 @@ def test_offers_nothing_else(text: str, none: str) -> None:
 def test_lists_of_properties_belong_to_what_is_before_them() -> None:
     assert offered("SELECT * FROM pageviews WITH ('starting.position.") == ["'starting.position.timestamp'"]
     assert "'query.mode'" not in offered("CREATE STORE s WITH ('")
+    assert offered("PRINT ENTITY orders IN STORE kafka_store WITH ('s") == ["'since'"]
     assert "'retention'" in offered("CREATE MATERIALIZED VIEW v WITH ('")
 
 

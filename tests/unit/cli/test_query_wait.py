@@ -14,9 +14,11 @@ def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(catching_up, "_LOOK", 0.0)
 
 
-def query(state: str = "running", *lags: int | None, **status: Any) -> dict[str, Any]:
+def query(
+    state: str = "running", *lags: int | None, age: float | None = 0.0, **status: Any
+) -> dict[str, Any]:
     sources = [{"relation": f"s{at}", "lag": lag} for at, lag in enumerate(lags)]
-    metrics = {"sources": sources} if sources else {}
+    metrics = {"sources": sources, "lag_age_seconds": age} if sources else {}
     return {"name": "q", "desired_state": "running", "status": {"state": state, "metrics": metrics} | status}
 
 
@@ -25,6 +27,25 @@ def test_it_waits_until_little_is_left_to_read(service: Any, leat: Any) -> None:
         service.answer("GET", "/v1/queries/q", answer)
     result = leat("query", "wait", "q", "--max-lag", "10")
     assert (result.status, result.err) == (0, "Query q has caught up: 10 records are left to read.\n")
+
+
+@pytest.mark.parametrize("lag", [0, None])
+@pytest.mark.parametrize("age", [3600.0, None])
+def test_a_lag_from_before_the_wait_does_not_count(
+    service: Any, leat: Any, lag: int | None, age: float | None
+) -> None:
+    """It may be of an earlier attempt, or of before the records came that are to be waited for."""
+    for answer in (query(), query("running", lag, age=age), query("running", 7), query("running", 0)):
+        service.answer("GET", "/v1/queries/q", answer)
+    result = leat("query", "wait", "q", "--max-lag", "0")
+    assert (result.status, result.err) == (0, "Query q has caught up: 0 records are left to read.\n")
+
+
+def test_a_driver_of_an_earlier_release_does_not_say_how_old_its_lag_is(service: Any, leat: Any) -> None:
+    answer = query("running", 0)
+    del answer["status"]["metrics"]["lag_age_seconds"]
+    service.answer("GET", "/v1/queries/q", answer)
+    assert leat("query", "wait", "q", "--max-lag", "0").status == 0
 
 
 def test_without_names_it_waits_for_all_that_shall_run(service: Any, leat: Any) -> None:
@@ -51,7 +72,11 @@ def test_one_that_fails_meanwhile_ends_the_wait(service: Any, leat: Any) -> None
 
 @pytest.mark.parametrize(
     ("answer", "said"),
-    [(query("running", 5), "5 records are left to read"), (query(), "no batch has ended yet")],
+    [
+        (query("running", 5), "5 records are left to read"),
+        (query(), "it has not looked up the ends of its sources"),
+        (query("running", 0, age=3600.0), "it has not looked up the ends of its sources"),
+    ],
 )
 def test_the_time_is_over(service: Any, leat: Any, answer: dict[str, Any], said: str) -> None:
     service.answer("GET", "/v1/queries/q", answer)

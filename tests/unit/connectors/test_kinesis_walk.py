@@ -3,104 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
 from typing import Any
 
-import boto3
 import pytest
-from botocore.stub import Stubber
+from kinesis_stub import MADE_MS, RANGE, Setting
 from own_clock import set_clock
 
 from leatstream.connectors.kinesis import shards as kinesis_shards
-from leatstream.connectors.kinesis.records import records
-from leatstream.connectors.kinesis.shards import Gone, Walk, reread
-
-MADE = datetime(2026, 1, 2, 3, 4, 5, 678000, tzinfo=UTC)
-MADE_MS = "1767323045678"
-SUMMARY = {
-    "StreamDescriptionSummary": {
-        "StreamName": "s",
-        "StreamARN": "arn:aws:kinesis:eu-west-1:1:stream/s",
-        "StreamStatus": "ACTIVE",
-        "RetentionPeriodHours": 24,
-        "StreamCreationTimestamp": MADE,
-        "EnhancedMonitoring": [],
-        "OpenShardCount": 1,
-    }
-}
-RANGE = {"StartingHashKey": "0", "EndingHashKey": "1"}
-
-
-class Clock:
-    """Time that passes only while somebody sleeps."""
-
-    def __init__(self) -> None:
-        self.at = 0.0
-
-    def now(self) -> float:
-        return self.at
-
-    def sleep(self, seconds: float) -> None:
-        self.at += seconds
-
-
-class Setting:
-    """A stubbed client, a walk over it, and what it has kept."""
-
-    def __init__(self) -> None:
-        client = boto3.client(
-            "kinesis",
-            region_name="eu-west-1",
-            aws_access_key_id="x",
-            aws_secret_access_key="y",
-            config=boto3.session.Config(retries={"total_max_attempts": 1}),
-        )
-        self.stub = Stubber(client)
-        self.stub.activate()
-        self.client = client
-        self.clock = Clock()
-        self.kept: dict[str, list[str]] = {}
-        self.walk = Walk(client, "s", self._keep, self.clock.now, self.clock.sleep)
-
-    def _keep(self, shard: str, before: str, after: str, got: Sequence[Sequence[Mapping[str, Any]]]) -> None:
-        self.kept.setdefault(shard, []).extend(r["SequenceNumber"] for records in got for r in records)
-
-    def made(self) -> None:
-        self.stub.add_response("describe_stream_summary", SUMMARY, {"StreamName": "s"})
-
-    def shards(self, *found: tuple[str, str | None, bool]) -> None:
-        listed = []
-        for name, parent, is_open in found:
-            numbers = {"StartingSequenceNumber": "1"} | ({} if is_open else {"EndingSequenceNumber": "9"})
-            item = {"ShardId": name, "HashKeyRange": RANGE, "SequenceNumberRange": numbers}
-            listed.append(item | ({"ParentShardId": parent} if parent else {}))
-        self.stub.add_response("list_shards", {"Shards": listed}, {"StreamName": "s"})
-
-    def iterator(self, shard: str, name: str, **place: Any) -> None:
-        place = place or {"ShardIteratorType": "TRIM_HORIZON"}
-        expected = {"StreamName": "s", "ShardId": shard} | place
-        self.stub.add_response("get_shard_iterator", {"ShardIterator": name}, expected)
-
-    def get(
-        self, iterator: str, numbers: range, following: str | None, limit: int = 10_000, behind: int = 0
-    ) -> None:
-        answer: dict[str, Any] = {
-            "Records": [
-                {
-                    "SequenceNumber": str(n),
-                    "Data": b"v",
-                    "PartitionKey": "k",
-                    "ApproximateArrivalTimestamp": MADE,
-                }
-                for n in numbers
-            ],
-            "MillisBehindLatest": behind,
-        }
-        answer |= {"NextShardIterator": following} if following else {}
-        self.stub.add_response("get_records", answer, {"ShardIterator": iterator, "Limit": limit})
-
-    def refuse(self, code: str, call: str = "get_records") -> None:
-        self.stub.add_client_error(call, code)
+from leatstream.connectors.kinesis.shards import Gone, reread
 
 
 @pytest.fixture
@@ -267,29 +177,3 @@ def test_records_that_have_expired_fail_a_repeated_batch(
     on.get("i1", found, following)
     with pytest.raises(Gone, match="not there any more"):
         numbers_of(reread(on.client, "s", "a", "TRIM_HORIZON", "2", "6"))
-
-
-def test_printing_moves_from_an_ended_shard_to_its_children(on: Setting) -> None:
-    from leatstream.connectors.kinesis.admin import KinesisAdmin
-    from leatstream.connectors.kinesis.settings import KinesisConfig
-
-    class Stubbed(KinesisAdmin):
-        def client(self, timeout: float) -> Any:
-            return on.client
-
-    on.shards(("a", None, True))
-    on.iterator("a", "i1")
-    answer = {
-        "Records": [{"SequenceNumber": "1", "Data": b"1", "PartitionKey": "k"}],
-        "ChildShards": [
-            {"ShardId": "b", "ParentShards": ["a"], "HashKeyRange": RANGE},
-            {"ShardId": "c", "ParentShards": ["a"], "HashKeyRange": RANGE},
-        ],
-    }
-    on.stub.add_response("get_records", answer, {"ShardIterator": "i1", "Limit": 1000})
-    on.iterator("b", "i2")
-    on.iterator("c", "i3")
-    on.get("i2", range(2, 3), "i4", limit=1000)
-    on.get("i3", range(3, 4), "i5", limit=1000)
-    admin = Stubbed("store", KinesisConfig(region="eu-west-1"))
-    assert [r.offset for r in records(admin, "s", True, 3, 5) if r] == ["1", "2", "3"]

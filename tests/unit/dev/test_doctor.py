@@ -1,7 +1,12 @@
 from __future__ import annotations
 
+import json
 import socket
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
+from typing import Any
 
 import pytest
 
@@ -70,6 +75,56 @@ def test_a_taken_port_is_a_finding() -> None:
     assert not finding.ok
     assert "taken" in finding.found
     assert "--port" in finding.remedy
+
+
+class _Ready(BaseHTTPRequestHandler):
+    """Answers as a server of ours that is not warm yet, or as something else."""
+
+    status = 503
+    text = json.dumps({"ready": False, "parts": {"catalog": True}, "warm": False})
+
+    def do_GET(self) -> None:
+        known = self.path == "/readyz"
+        self.send_response(self.status if known else 404)
+        self.end_headers()
+        self.wfile.write(self.text.encode() if known else b"")
+
+    def log_message(self, *_: Any) -> None:
+        """Nothing."""
+
+
+@pytest.fixture
+def served() -> Iterator[ThreadingHTTPServer]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Ready) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield server
+        server.shutdown()
+
+
+@pytest.mark.usefixtures("full_machine")
+@pytest.mark.parametrize("status", [200, 503])
+def test_a_running_leatstream_is_recognized_on_its_port(
+    served: ThreadingHTTPServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, status: int
+) -> None:
+    monkeypatch.setattr(_Ready, "status", status)
+    port = served.server_port
+    other = by_name(diagnose(port=port, data_dir=tmp_path))[f"Port {port}"]
+    assert other.ok
+    assert "another leatstream runs here" in other.found
+    assert "--port" in other.remedy
+    (tmp_path / "ready.json").write_text(json.dumps({"url": f"http://127.0.0.1:{port}", "pid": 1}))
+    own = by_name(diagnose(port=port, data_dir=tmp_path))[f"Port {port}"]
+    assert (own.ok, own.remedy) == (True, "")
+    assert f"`leat dev` of {tmp_path} runs here" in own.found
+
+
+@pytest.mark.usefixtures("full_machine")
+@pytest.mark.parametrize("text", ["", "[]", '{"ready": true}'])
+def test_another_web_server_is_no_leatstream(
+    served: ThreadingHTTPServer, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    monkeypatch.setattr(_Ready, "text", text)
+    assert not by_name(diagnose(port=served.server_port))[f"Port {served.server_port}"].ok
 
 
 @pytest.mark.usefixtures("full_machine")

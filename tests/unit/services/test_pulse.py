@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -39,6 +40,15 @@ def test_figures_age_between_heartbeats() -> None:
         9.0,
         None,
     )
+
+
+def test_a_lag_ages_too_and_that_of_an_earlier_attempt_has_no_age() -> None:
+    found = query(age_seconds=0.5, lag_age_seconds=3.0)
+    assert as_seen(found, NOW + timedelta(seconds=2.25)).status.metrics["lag_age_seconds"] == 5.25
+    begins_again = with_pulse(found.status.metrics, {"age_seconds": 0.1, "lag_age_seconds": None}, NOW)
+    seen = as_seen(replace(found, status=replace(found.status, metrics=begins_again)), NOW)
+    assert seen.status.metrics["lag_age_seconds"] is None
+    assert "lag_age_seconds" not in as_seen(query(age_seconds=0.5), NOW).status.metrics
 
 
 def test_a_driver_that_says_no_more_is_told_after_the_rhythm() -> None:

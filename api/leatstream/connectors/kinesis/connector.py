@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 from leatstream.connectors.aws.words import ACCESS_REGION, UNSUPPORTED
 from leatstream.connectors.base import MAX_OFFSETS, Connector
 from leatstream.connectors.capabilities import Capabilities, EntityProperty, Guarantee
-from leatstream.connectors.entities import Entity, NewRecord, Record
+from leatstream.connectors.entities import Entity, NewRecord, Record, RecordsFrom
 from leatstream.connectors.entity_settings import EntitySettings
 from leatstream.connectors.kinesis import entity as entities
 from leatstream.connectors.kinesis.admin import (
@@ -25,9 +25,11 @@ from leatstream.connectors.kinesis.admin import (
 )
 from leatstream.connectors.kinesis.put import put, requests
 from leatstream.connectors.kinesis.records import record_at, records
+from leatstream.connectors.kinesis.sampling import newest_of
 from leatstream.connectors.kinesis.settings import KinesisConfig
 from leatstream.connectors.kinesis.shards import creation
 from leatstream.connectors.kinesis.words import KinesisWords
+from leatstream.connectors.sampling import Sampled
 from leatstream.connectors.settings import StoreSettings
 from leatstream.connectors.store_words import StoreWords
 from leatstream.errors import Faults, StoreError
@@ -167,9 +169,29 @@ class KinesisConnector(Connector):
         self, entity: str, *, from_beginning: bool, limit: int | None, idle_timeout: float | None
     ) -> Iterator[Record | None]:
         """Records of all shards."""
+        start = RecordsFrom(beginning=from_beginning)
+        return self.read_part(entity, start, limit=limit, idle_timeout=idle_timeout)
+
+    def read_part(
+        self, entity: str, start: RecordsFrom, *, limit: int | None, idle_timeout: float | None
+    ) -> Iterator[Record | None]:
+        """Records from a place on: each shard begins there."""
         if self.find_entity(entity) is None:
             raise StoreError("entity-not-found", f"Stream {entity} does not exist in store {self.name}.")
-        return records(self.admin, entity, from_beginning, limit, idle_timeout)
+        return records(self.admin, entity, start, limit, idle_timeout)
+
+    def sample_records(self, source: SourceSpec, *, newest: bool, limit: int, timeout: float) -> Sampled:
+        """The oldest records, or the newest ones without reading those before.
+
+        Args:
+            source: what is read.
+            newest: whether the newest records are wanted, else the oldest.
+            limit: the most records.
+            timeout: seconds.
+        """
+        if not newest:
+            return super().sample_records(source, newest=False, limit=limit, timeout=timeout)
+        return newest_of(self.admin, source.entity, limit, timeout)
 
     def find_record(self, entity: str, partition: str, offset: str, timeout: float) -> Record | None:
         """The record of a shard with a sequence number."""

@@ -74,6 +74,12 @@ def list_shards(client: Any, stream: str) -> tuple[dict[str, Shard], float | Non
     return found, parsedate_to_datetime(date).timestamp() if date else None
 
 
+def present(server: float | None) -> float:
+    """The time, epoch seconds: the server's, as ``list_shards`` gives it, where this machine's is another."""
+    here = time.time()
+    return here if server is None or abs(here - server) <= _SKEW else server
+
+
 def creation(summary: Mapping[str, Any]) -> str:
     """When a stream was made (epoch milliseconds): what tells it from a later one of the same name."""
     return str(round(summary["StreamCreationTimestamp"].timestamp() * 1000))
@@ -125,11 +131,9 @@ class Walk:
             return {START: BEGINNING, MADE: made, self.stream: _roots(shards)}
         if starting_position == "timestamp":
             return {START: f"@{starting_ms}", MADE: made, self.stream: _roots(shards)}
-        here = time.time()
-        now = here if server is None or abs(here - server) <= _SKEW else server
         # Replayable, which Kinesis's own LATEST is not. What closed before now has nothing to give.
         ended = {s: "" if shard.open else _ENDED for s, shard in shards.items()}
-        return {START: f"@{int(now * 1000)}", MADE: made, self.stream: ended}
+        return {START: f"@{int(present(server) * 1000)}", MADE: made, self.stream: ended}
 
     def advance(self, offset: Mapping[str, Any], most: int | None) -> dict[str, Any]:
         """The offset after the records that are there now, at most ``most`` of them.

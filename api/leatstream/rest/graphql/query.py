@@ -20,9 +20,11 @@ from leatstream.rest.graphql.catalog import (
     relation_of,
     store_of,
 )
+from leatstream.rest.graphql.drivers import Driver, DriverRole, DriverState, driver_of
 from leatstream.rest.graphql.request import Info, named
 from leatstream.rest.graphql.statements import ContextInput, Validation, context_of, validation_of
 from leatstream.rest.graphql.values import Page, page_of
+from leatstream.services.drivers import list_drivers
 from leatstream.services.lineage import graph
 from leatstream.services.nouns import accounts, databases, server, stores
 from leatstream.services.queries import catalog as queries
@@ -235,6 +237,29 @@ class QueryRoot:
         wanted = only(search, state=state, database=place, application=owner)
         page = info.context.page(queries.list_queries, size=page_size, token=page_token, only=wanted)
         return page_of(map(query_of, page.items), page.next_page_token)
+
+    @strawberry.field(description="Drivers of all servers by id, with what they run and use.")
+    def drivers(
+        self,
+        info: Info,
+        state: DriverState | None = None,
+        role: DriverRole | None = None,
+        page_size: int = 100,
+        page_token: str | None = None,
+    ) -> Page[Driver]:
+        """Drivers of all servers.
+
+        Args:
+            info: of the request.
+            state: that they are in; null = any.
+            role: what they are for; null = anything.
+            page_size: the most items of a page.
+            page_token: of the page wanted; null = the first.
+        """
+        wanted = only(None, state=state and state.value, role=role and role.value)
+        page = info.context.page(list_drivers, size=page_size, token=page_token, only=wanted)
+        info.context.spend(sum(len(driver.queries) for driver in page.items))
+        return page_of(map(driver_of, page.items), page.next_page_token)
 
     @strawberry.field(
         description="The dry run: plans, inferred properties, and everything that is wrong. `name` is that "

@@ -5,29 +5,26 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import aclosing, closing
-from enum import Enum
+from datetime import datetime
 from functools import partial
 from typing import Annotated, Any, TypeVar
 
 import strawberry
 
-from leatstream.connectors.entities import Record as StoreRecord
-from leatstream.connectors.entities import RecordsFrom
 from leatstream.errors import CatalogAway, CatalogError, RequestError
 from leatstream.model.bounds import LOG_LINES
 from leatstream.rest.deps import read_entity
+from leatstream.rest.graphql.records import MOST, Record, Start, record_of, records_wanted, within
 from leatstream.rest.graphql.request import Info, Request, named
 from leatstream.rest.graphql.statements import ContextInput, context_of
 from leatstream.rest.graphql.status import QueryStatus, status_of
 from leatstream.rest.graphql.streaming import in_thread, opened, steps
 from leatstream.rest.graphql.values import JSON, Long, raw_json
 from leatstream.rest.log_lines import unseen
-from leatstream.rest.streams import read_bytes, read_header
 from leatstream.services.environment import Context
 from leatstream.services.environment.selections import Row as SelectedRow
 from leatstream.services.queries import catalog as queries
 from leatstream.services.relations import entities
-from leatstream.services.relations.record_streams import RecordsWanted
 from leatstream.services.selects import interactive
 from leatstream.services.statements import execution
 from leatstream.sql.parser import parse
@@ -36,7 +33,6 @@ from leatstream.sql.statements import Select
 T = TypeVar("T")
 _PAUSE = 0.5  # seconds; a job reports its lines once a second
 _LOOK_AGAIN = 1.0  # seconds; a change by another process wakes nobody here
-_MOST = 1_000_000
 
 
 @strawberry.type(description="A row of a SELECT.")
@@ -47,37 +43,6 @@ class Row:
         description="+I: a row; +U: a group, in place of the one of its key; -D: a group that is gone."
     )
     row: JSON = strawberry.field(description="Value by column.")
-
-
-@strawberry.type(description="A header of a record.")
-class Header:
-    """A header of a record."""
-
-    name: str
-    value: str | None
-    value_encoding: str | None = strawberry.field(description="base64 where the value is no text.")
-
-
-@strawberry.type(description="A record as it lies in the store.")
-class Record:
-    """A record as it lies in the store."""
-
-    key: JSON | None = strawberry.field(description="JSON if it parses, else text.")
-    key_encoding: str | None = strawberry.field(description="base64 where the key is no text.")
-    value: JSON | None = strawberry.field(description="JSON if it parses, else text; null = tombstone.")
-    value_encoding: str | None = strawberry.field(description="base64 where the value is no text.")
-    partition: str
-    offset: str
-    timestamp: Long | None = strawberry.field(description="Epoch milliseconds.")
-    headers: list[Header]
-
-
-@strawberry.enum(description="Where to begin.")
-class Start(Enum):
-    """Where to begin."""
-
-    BEGINNING = "beginning"
-    LATEST = "latest"
 
 
 @strawberry.type(description="What can be followed, over graphql-transport-ws or as server-sent events.")
@@ -111,6 +76,20 @@ class SubscriptionRoot:
         store: str,
         entity: str,
         from_: Annotated[Start, strawberry.argument(name="from")] = Start.LATEST,
+        since: Annotated[
+            datetime | None,
+            strawberry.argument(description="Begin with records of this time; without a zone it is UTC."),
+        ] = None,
+        partition: Annotated[
+            str | None, strawberry.argument(description="Only this partition or shard.")
+        ] = None,
+        offset: Annotated[
+            Long | None, strawberry.argument(description="Begin at this offset of the partition.")
+        ] = None,
+        q: Annotated[
+            str | None, strawberry.argument(description="A part of the key or value, in any case.")
+        ] = None,
+        rate: Annotated[int | None, strawberry.argument(description="The most records a second.")] = None,
         limit: int | None = None,
     ) -> AsyncGenerator[Record]:
         """Records of an entity as they come.
@@ -120,16 +99,22 @@ class SubscriptionRoot:
             store: name of the store.
             entity: name of the entity, exact.
             from_: where to begin.
+            since: the first time wanted, in place of ``from_``.
+            partition: the only one wanted.
+            offset: the first one of that partition.
+            q: a part of key or value, in any case.
+            rate: the most records a second.
             limit: end after so many records.
         """
-        request, start = info.context, RecordsFrom(beginning=from_ is Start.BEGINNING)
+        request = info.context
         async with opened(request) as watch:
-            place = (named(store), read_entity(entity), RecordsWanted(start, limit=_limit(limit)))
+            wanted = records_wanted(from_, since, partition, offset, q, rate, limit)
+            place = (named(store), read_entity(entity), wanted)
             read = partial(entities.read_records, request.seen, request.principal, *place)
             async with aclosing(steps(read, watch)) as found:
                 async for record in found:
                     if record is not None:
-                        yield _record(record)
+                        yield record_of(record)
 
     @strawberry.subscription(description="The status of a query at each change, until it is deleted.")
     async def query_status(self, info: Info, name: str) -> AsyncGenerator[QueryStatus]:
@@ -197,8 +182,7 @@ async def _present(look: Callable[[], T], *, known: bool) -> T | None:
 
 
 def _limit(limit: int | None) -> int | None:
-    if limit is not None and not 1 <= limit <= _MOST:
-        raise RequestError("validation", f"The limit is between 1 and {_MOST}, not {limit}.")
+    within("limit", limit, 1, MOST)
     return limit
 
 
@@ -219,21 +203,3 @@ def _selected(request: Request, sql: str, context: Context, limit: int | None) -
     with closing(interactive.read_rows(env, who, selection, interactive.Limits(rows=limit))) as rows:  # type: ignore[type-var]
         for item in rows:
             yield Row(op=item.op, row=raw_json(item.text)) if isinstance(item, SelectedRow) else None
-
-
-def _record(record: StoreRecord) -> Record:
-    key, key_encoding = read_bytes(record.key)
-    value, value_encoding = read_bytes(record.value)
-    headers = [(name, read_header(raw)) for name, raw in record.headers]
-    return Record(
-        key=None if key is None else raw_json(key),
-        key_encoding=key_encoding,
-        value=None if value is None else raw_json(value),
-        value_encoding=value_encoding,
-        partition=str(record.partition),
-        offset=str(record.offset),
-        timestamp=None if record.timestamp is None else Long(record.timestamp),
-        headers=[
-            Header(name=name, value=h["value"], value_encoding=h.get("value_encoding")) for name, h in headers
-        ],
-    )

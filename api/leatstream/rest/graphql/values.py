@@ -8,6 +8,7 @@ from typing import Any, Generic, NewType, TypeVar
 
 import msgspec
 import strawberry
+from graphql import GraphQLError
 from strawberry.scalars import JSON as JSON
 from strawberry.types.scalar import ScalarDefinition
 
@@ -18,8 +19,17 @@ from leatstream.rest.schemas.base import property_text
 
 T = TypeVar("T")
 Long = NewType("Long", int)
+
+
+def _whole(value: Any) -> int:
+    """A whole number as clients write it: those of JavaScript write large ones as text."""
+    if type(value) is int or (isinstance(value, str) and value.isdecimal()):
+        return int(value)
+    raise GraphQLError(f"{value!r} is not a whole number.")
+
+
 LONG: ScalarDefinition = strawberry.scalar(
-    name="Long", description="A whole number of 64 bits.", serialize=int, parse_value=int
+    name="Long", description="A whole number of 64 bits.", serialize=int, parse_value=_whole
 )
 strawberry.enum(Origin, description="Which rule gave a property its value.")
 

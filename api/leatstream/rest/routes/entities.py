@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from dataclasses import replace
+from datetime import datetime
 from functools import partial
 from typing import Annotated, Any, Literal
 
@@ -10,7 +11,6 @@ from anyio import to_thread
 from fastapi import Header, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
-from leatstream.connectors.entities import RecordsFrom
 from leatstream.errors import CatalogError, StoreError
 from leatstream.rest import streams
 from leatstream.rest.accepted import while_accepted
@@ -34,10 +34,9 @@ from leatstream.rest.routers import api_router
 from leatstream.rest.schemas.entities import EntityBody, EntityList, EntityView, RecordView
 from leatstream.services.environment import Environment, Principal
 from leatstream.services.relations import entities as service
-from leatstream.services.relations.record_streams import RecordsWanted
+from leatstream.services.relations.record_streams import RecordsWanted, records_from
 
 router = api_router(prefix="/v1/stores/{store}", tags=["entities"])
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _AFTER = r"^[0-9]{1,9}:[0-9]{1,18}(,[0-9]{1,9}:[0-9]{1,18})*$"
 
 _RECORDS: dict[int | str, dict[str, Any]] = {
@@ -92,14 +91,6 @@ def put_entity(
     if stored.created:
         response.headers["Location"] = location("stores", store, "entities", raw=stored.item.name)
     return EntityView.from_domain(stored.item, store)
-
-
-def _milliseconds(at: datetime | None) -> int | None:
-    """A time since 1970; one before that means all."""
-    if at is None:
-        return None
-    # Whole numbers: as a float a time may be a millisecond too early.
-    return max(0, ((at if at.tzinfo else at.replace(tzinfo=UTC)) - _EPOCH) // timedelta(milliseconds=1))
 
 
 def _refuse_existing(env: Environment, caller: Principal, store: str, entity: str) -> None:
@@ -177,7 +168,7 @@ async def read_records(
     threads = await hold(lambda loads: loads.streams)
     behind = dict(one.split(":") for one in after.split(",")) if after else {}
     continued = {one: int(at) for one, at in behind.items()}
-    place = RecordsFrom(start == "beginning", _milliseconds(since), partition, offset, continued)
+    place = replace(records_from(start == "beginning", since, partition, offset), after=continued)
     wanted_records = RecordsWanted(place, q, limit, rate, idle)
     read = partial(service.read_records, env, caller, store, entity, wanted_records)
     records = await to_thread.run_sync(read, limiter=threads)

@@ -46,13 +46,16 @@ def list_relations(
     q: NamePart = None,
     kind: Annotated[RelationKind | None, Query(description="Only relations of this kind.")] = None,
     store: NameQuery = None,
+    view: Annotated[
+        Literal["full", "brief"],
+        Query(description="`brief`: `columns` and `statement` are empty, `effective` has only the topic."),
+    ] = "full",
 ) -> RelationList:
     """List relations by full name, of one database or schema if given."""
-    return RelationList.from_domain(
-        service.list_relations(
-            env, caller, database, schema, page_size, page_token, only(q, kind=kind, store=store)
-        )
+    found = service.list_relations(
+        env, caller, database, schema, page_size, page_token, only(q, kind=kind, store=store)
     )
+    return RelationList.from_domain(found, brief=view == "brief")
 
 
 @router.get("/relations/{relation}", responses=READING)

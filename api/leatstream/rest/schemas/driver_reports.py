@@ -112,6 +112,7 @@ class Pulse(_Report):
     age_seconds: Annotated[float, Field(ge=0, lt=1e9)] = 0.0
     rhythm_seconds: Annotated[float, Field(ge=0, lt=1e9)] | None = None
     waits_for: _Text | None = None
+    lag_age_seconds: Annotated[float, Field(ge=0, lt=1e9)] | None = None
 
 
 class Beat(_Report):

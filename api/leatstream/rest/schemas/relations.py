@@ -67,7 +67,7 @@ class RelationBody(OwnedBody):
             },
             constants={"kind": "stream"},
             assume="relations",
-            attributes={"effective": {"volatile": True}, "value_format": {"mode": "required"}},
+            attributes={"effective": {"volatile": True}, "value_format": {"mode": "optional_computed"}},
             omit=["statement", "created_by_query", "primary_key", "indexes"],
             variants=[
                 {
@@ -81,7 +81,7 @@ class RelationBody(OwnedBody):
                     "constants": {"kind": "changelog"},
                     "attributes": {
                         "effective": {"volatile": True},
-                        "value_format": {"mode": "required"},
+                        "value_format": {"mode": "optional_computed"},
                         "primary_key": {"mode": "required", "description": "Columns that identify a row."},
                         "topic": {
                             "replace": True,
@@ -167,7 +167,7 @@ class RelationBody(OwnedBody):
     )
     value_format: Word | None = Field(
         None,
-        description="Format of record values, such as `json`; needed but for a table.",
+        description="Format of record values, such as `json`; required except in stores of tables.",
         examples=["json"],
         json_schema_extra=terraform(semantic="word"),
     )
@@ -270,12 +270,13 @@ class RelationView(ObjectView):
     created_by_query: str | None = Field(None, description="Id of the query that made it.")
 
     @classmethod
-    def from_domain(cls, item: Relation) -> RelationView:
-        """The answer for a relation."""
+    def from_domain(cls, item: Relation, *, brief: bool = False) -> RelationView:
+        """The answer for a relation; a brief one is without what only the page of one relation shows."""
+        shown = () if brief else item.columns
         columns = [
-            ColumnView(name=c.name, type=str(c.type), not_null=c.not_null, comment=c.comment)
-            for c in item.columns
+            ColumnView(name=c.name, type=str(c.type), not_null=c.not_null, comment=c.comment) for c in shown
         ]
+        effective = {"topic": item.effective["topic"]} if "topic" in item.effective else {}
         return cls(
             **meta_fields(item.meta),
             database=item.fqn.database,
@@ -293,8 +294,8 @@ class RelationView(ObjectView):
             timestamp_format=item.timestamp_format,
             properties=properties_view(item.properties),
             comment=item.comment,
-            statement=create_relation(item),
-            effective=effective_view(item.effective),
+            statement="" if brief else create_relation(item),
+            effective=effective_view(effective if brief else item.effective),
             primary_key=list(item.primary_key),
             indexes=[IndexView(name=i.name, columns=list(i.columns)) for i in item.indexes],
             created_by_query=item.created_by_query,
@@ -308,7 +309,7 @@ class RelationList(View):
     next_page_token: str | None = None
 
     @classmethod
-    def from_domain(cls, page: Page[Relation]) -> RelationList:
+    def from_domain(cls, page: Page[Relation], *, brief: bool = False) -> RelationList:
         """The answer for a page."""
-        items = [RelationView.from_domain(item) for item in page.items]
+        items = [RelationView.from_domain(item, brief=brief) for item in page.items]
         return cls(items=items, next_page_token=page.next_page_token)

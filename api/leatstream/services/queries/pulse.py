@@ -28,19 +28,33 @@ def with_pulse(metrics: Mapping[str, Any], pulse: Mapping[str, Any] | None, now:
     """
     if not pulse:
         return dict(metrics)
-    as_of = now - timedelta(seconds=float(pulse.get("age_seconds") or 0.0))
-    return {
+    found = {
         **metrics,
-        "as_of": as_of.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        "as_of": _before(now, float(pulse.get("age_seconds") or 0.0)),
         "rhythm_seconds": pulse.get("rhythm_seconds"),
         "waits_for": pulse.get("waits_for"),
     }
+    if "lag_age_seconds" in pulse:  # drivers of earlier releases do not say it
+        lag_age = pulse["lag_age_seconds"]
+        found["lag_as_of"] = None if lag_age is None else _before(now, float(lag_age))
+    return found
 
 
-def age_of(query: Query, now: datetime) -> float | None:
-    """Seconds since the query last did something; None where nobody knows."""
-    as_of = query.status.metrics.get("as_of")
-    return max(0.0, (now - datetime.fromisoformat(str(as_of))).total_seconds()) if as_of else None
+def _before(now: datetime, seconds: float) -> str:
+    at = now - timedelta(seconds=seconds)
+    return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def age_of(query: Query, now: datetime, as_of: str = "as_of") -> float | None:
+    """Seconds since the query last did something; None where nobody knows.
+
+    Args:
+        query: as the catalog has it.
+        now: the time.
+        as_of: which time of its metrics counts, in place of that.
+    """
+    at = query.status.metrics.get(as_of)
+    return max(0.0, (now - datetime.fromisoformat(str(at))).total_seconds()) if at else None
 
 
 def waits_for(query: Query, now: datetime) -> str | None:
@@ -61,6 +75,9 @@ def as_seen(query: Query, now: datetime) -> Query:
         return query
     waits = waits_for(query, now)
     metrics = {**query.status.metrics, "age_seconds": round(age, 1), "waits_for": waits}
+    if "lag_as_of" in metrics:
+        lag_age = age_of(query, now, "lag_as_of")
+        metrics["lag_age_seconds"] = None if lag_age is None else round(lag_age, 3)
     status = replace(query.status, metrics=metrics)
     if waits is not None:
         rates = {name: None for name in metrics if name.endswith("_per_second")}

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 
 from leatstream.connectors.registry import kinds_that, kinds_without
 from leatstream.errors import RequestError
+from leatstream.model.instants import iso, read_milliseconds
 from leatstream.model.names import quote
 from leatstream.model.objects import DesiredState, Query, QueryKind, QueryState, StartFrom
 from leatstream.plan.change import keeps_state
@@ -22,7 +22,6 @@ from leatstream.services.queries.save import RESTART_ASKED, keep_query
 from leatstream.services.queries.skipping import skipping
 
 POSITIONS = ("earliest", "latest", "timestamp", "offsets")
-_FAR = 253_402_300_800_000  # the year 10000, milliseconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,8 +176,7 @@ def plan_of_start(query: Query, start: StartFrom) -> RestartPlan:
     job = JobSpec.model_validate(query.job)
     where = start.position
     if start.timestamp_ms is not None:
-        at = datetime.fromtimestamp(start.timestamp_ms / 1000, UTC)
-        where = f"timestamp {at.isoformat(timespec='milliseconds').replace('+00:00', 'Z')}"
+        where = f"timestamp {iso(start.timestamp_ms)}"
     before = {
         "earliest": "no record that the sources still have is lost",
         "latest": "records that were not read until now are lost",
@@ -202,20 +200,10 @@ def _wrong(detail: str, pointer: str) -> RequestError:
 
 
 def _milliseconds(text: str | int) -> int:
-    if isinstance(text, int) or text.isdecimal():
-        found = int(text)
-    else:
-        try:
-            at = datetime.fromisoformat(text)
-        except ValueError:
-            raise _wrong(
-                "The timestamp is a time such as 2026-01-31T12:00:00Z, or milliseconds since 1970.",
-                "#/timestamp",
-            ) from None
-        found = round((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp() * 1000)
-    if not 0 <= found < _FAR:
-        raise _wrong("The timestamp lies between the years 1970 and 9999.", "#/timestamp")
-    return found
+    try:
+        return read_milliseconds(text)
+    except ValueError as error:
+        raise _wrong(f"The timestamp {error}.", "#/timestamp") from None
 
 
 def _offsets(job: JobSpec, given: Mapping[str, Mapping[str, int]]) -> dict[str, dict[str, int]]:

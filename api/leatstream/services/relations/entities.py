@@ -290,6 +290,12 @@ def read_records(
     require_on_entity(env, store, entity, Privilege.READ_ENTITY)
     connector, start = _connect(env, principal, store), wanted.start
     _require(connector, "print_records", "records cannot be shown of")
+    if connector.tables and start.leaves_out:
+        raise RequestError(
+            "unsupported",
+            f"Rows of a table have no time and no partition; '{entity}' of store {quote(store)} is a table.",
+            hint="Leave out since, partition and offset: all rows are shown.",
+        )
     if start.offset is not None:
         _require(connector, "positions", "reading cannot begin at an offset in")
         if start.partition is None or start.since is not None:

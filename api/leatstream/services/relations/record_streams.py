@@ -5,8 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from leatstream.connectors.entities import Record, RecordsFrom
+from leatstream.model.instants import milliseconds
 
 _LOOK = 0.1  # seconds
 
@@ -37,6 +39,20 @@ class RecordsWanted:
         return any(
             wanted in (raw or b"").decode(errors="replace").casefold() for raw in (record.key, record.value)
         )
+
+
+def records_from(
+    beginning: bool, since: datetime | None, partition: str | None, offset: int | None
+) -> RecordsFrom:
+    """A beginning as requests write it.
+
+    Args:
+        beginning: whether existing records are wanted.
+        since: the first time that is wanted; without a zone it is UTC, and one before 1970 means all.
+        partition: the only one that is wanted.
+        offset: the first one of that partition.
+    """
+    return RecordsFrom(beginning, None if since is None else max(0, milliseconds(since)), partition, offset)
 
 
 def chosen(

@@ -61,6 +61,7 @@ from leatstream.services.statements.functions import (
     function_body,
 )
 from leatstream.services.statements.inserted_values import check_json, check_values
+from leatstream.services.statements.printed_records import wanted_of
 from leatstream.services.statements.restarts import check_all, check_start
 from leatstream.services.statements.secrets_and_registries import NOUN_OF
 from leatstream.sql import access_statements as access
@@ -360,7 +361,12 @@ def _restart_queries(_: Environment, __: CatalogView, s: ast.RestartQueries, ___
     check_all(s)
 
 
-def _of_entity(env: Environment, view: CatalogView, s: ast.Print | ast.Generate, context: Context) -> None:
+def _print(env: Environment, view: CatalogView, s: ast.Print, context: Context) -> None:
+    wanted_of(s.properties)
+    _exists(env, view, "entity", s, context)
+
+
+def _generate(env: Environment, view: CatalogView, s: ast.Generate, context: Context) -> None:
     _exists(env, view, "entity", s, context)
 
 
@@ -443,8 +449,8 @@ _CHECKS: dict[type[ast.Statement], _Check] = {
     ast.Use: _by_noun,
     ast.SetDefault: _by_noun,
     ast.Describe: _by_noun,
-    ast.Print: _of_entity,
-    ast.Generate: _of_entity,
+    ast.Print: _print,
+    ast.Generate: _generate,
     ast.DescribeQuery: _of_query,
     ast.TerminateQuery: _of_query,
     ast.RestartQuery: _restart_query,

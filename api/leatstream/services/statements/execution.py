@@ -39,7 +39,8 @@ from leatstream.services.statements.changes import (
 from leatstream.services.statements.drops import drop
 from leatstream.services.statements.dry_run import plan_of
 from leatstream.services.statements.functions import create_function, create_function_source
-from leatstream.services.statements.listings import described, listed, records_table
+from leatstream.services.statements.listings import described, listed
+from leatstream.services.statements.printed_records import printed
 from leatstream.services.statements.restarts import described_restart, restart, restart_all
 from leatstream.services.statements.waiting import wait_running
 from leatstream.sql import statements as ast
@@ -193,7 +194,7 @@ def _describe_statement(run: Run, s: ast.DescribeStatement) -> StatementResult:
 
 def _print(run: Run, s: ast.Print) -> StatementResult:
     store = store_of(run.env, s.store, run.context)
-    columns, rows = records_table(run.env, run.principal, store, entity_name(s.name), s.properties)
+    columns, rows = printed(run.env, run.principal, store, entity_name(s.name), s.properties)
     return StatementResult("print", columns=columns, rows=rows)
 
 

@@ -1,13 +1,12 @@
-"""Tables that LIST, DESCRIBE and PRINT give."""
+"""Tables that LIST and DESCRIBE give."""
 
 from __future__ import annotations
 
-import base64
 import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from leatstream.connectors.entities import Entity, RecordsFrom
+from leatstream.connectors.entities import Entity
 from leatstream.connectors.entities import Table as EntityTable
 from leatstream.errors import RequestError
 from leatstream.model.names import quote
@@ -21,7 +20,6 @@ from leatstream.services.queries import history as query_log
 from leatstream.services.queries.checkpoints import savepoints
 from leatstream.services.queries.views import refuse_other_kind
 from leatstream.services.relations import entities, relations
-from leatstream.services.relations.record_streams import RecordsWanted
 from leatstream.services.staging.catalog_view import qualify
 from leatstream.services.statements import access as access_statements
 from leatstream.services.statements import applications as application_statements
@@ -37,12 +35,8 @@ from leatstream.services.statements.result_tables import meta_cells as _meta
 from leatstream.services.statements.result_tables import pairs as _pairs
 from leatstream.services.statements.result_tables import text_columns as _columns
 from leatstream.sql import statements as ast
-from leatstream.views.faults import gathered
 
 _META = META
-_PRINT_LIMIT, _PRINT_MOST = 100, 10_000
-_PRINT_IDLE_SECONDS = 2.0
-_PRINT_LONG = "Give a smaller 'limit'; leat print and GET …/records show records one by one as they come."
 
 
 def listed(env: Environment, who: Principal, s: ast.ListObjects, context: Context) -> Table:
@@ -261,53 +255,3 @@ def _flat(metrics: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, A
             yield from _flat(value, f"{prefix}{name}.")
         else:
             yield f"{prefix}{name}", json.dumps(value) if isinstance(value, list) else value
-
-
-def shown(raw: bytes | None) -> str | None:
-    """A record's bytes for people: text if it is UTF-8, else base64 with a prefix."""
-    if raw is None:
-        return None
-    try:
-        return raw.decode()
-    except UnicodeDecodeError:
-        return "base64:" + base64.b64encode(raw).decode()
-
-
-def records_table(
-    env: Environment, who: Principal, store: str, entity: str, properties: ast.Properties
-) -> Table:
-    """Rows of PRINT: what is there now, at most ``limit`` records; the records route follows.
-
-    Args:
-        env: the environment.
-        who: who asks.
-        store: name of the entity's store.
-        entity: its name.
-        properties: of the statement.
-
-    Raises:
-        RequestError: an unknown property, or records that are too long together.
-    """
-    known = {"from_beginning", "limit"}
-    for key, value in properties.items():
-        if key not in known:
-            raise RequestError(
-                "invalid-property",
-                f"Property {key} is not known here; known: from_beginning, limit.",
-                position=value.position,
-            )
-    asked = properties.get("limit")
-    limit = asked.value if asked is not None else _PRINT_LIMIT
-    if not isinstance(limit, int) or not 1 <= limit <= _PRINT_MOST:
-        detail = f"'limit' is a number from 1 to {_PRINT_MOST}."
-        raise RequestError("invalid-property", detail, position=asked.position if asked else None)
-    flag = properties.get("from_beginning")
-    beginning = flag is not None and str(flag.value).lower() != "false"
-    wanted = RecordsWanted(RecordsFrom(beginning), limit=limit, idle_timeout=_PRINT_IDLE_SECONDS)
-    rows = (
-        (r.partition, r.offset, r.timestamp, shown(r.key), shown(r.value))
-        for r in entities.read_records(env, who, store, entity, wanted)
-        if r is not None
-    )
-    found = gathered(rows, limit, _PRINT_LONG)
-    return _columns("partition", "offset", "timestamp", "key", "value"), [list(row) for row in found]

@@ -98,6 +98,7 @@ def _spaced(nouns: tuple[str, ...]) -> tuple[str, ...]:
 def _properties() -> dict[str, tuple[str, ...]]:
     from leatstream.connectors.registry import connector_classes
     from leatstream.services.planning.query_properties import QUERY_PROPERTIES
+    from leatstream.services.statements.printed_records import PRINT_PROPERTIES
     from leatstream.sql.registered_properties import REGISTRY_KEYS, SECRET_KEYS
     from leatstream.sql.relation_properties import PLAIN
     from leatstream.sql.source_properties import KNOWN
@@ -113,6 +114,7 @@ def _properties() -> dict[str, tuple[str, ...]]:
         "view": VIEW_PROPERTIES,
         "source": KNOWN,
         "query": QUERY_PROPERTIES,
+        "print": PRINT_PROPERTIES,
         "secret": SECRET_KEYS,
         "schema_registry": REGISTRY_KEYS,
     }
