@@ -100,7 +100,7 @@ test-long: ## Run every test, with the campaigns that have short forms in the ot
 durations: ## Run as test-all, and write down how long each file takes: the longest are started first
 	@LEATSTREAM_WRITE_DURATIONS=1 $(MAKE) test-all
 
-bench: $(STAMP) ## Measure what the product promises, about half an hour on a quiet machine
+bench: $(STAMP) ## Measure what the product promises, some 40 minutes on a quiet machine
 	@for script in start first_row latency control_plane inference cpu_per_record provider_start views formats changelog java_names small_batch postgres_cdc kinesis tables trickle access fuzz demo_time; do \
 		$(BIN)/python bench/$$script.py; done
 

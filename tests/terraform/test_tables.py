@@ -8,8 +8,6 @@ from typing import Any
 import pytest
 from postgres_server import PASSWORD, PostgresServer
 
-pytestmark = pytest.mark.core
-
 TEXT = """
 resource "leatstream_store" "pg" {
   name     = "pg_$tag"
@@ -45,6 +43,7 @@ def tag(postgres: PostgresServer) -> Any:
         connection.execute(f"DROP SCHEMA t_{made} CASCADE")
 
 
+@pytest.mark.core
 def test_a_table_is_declared_changed_imported_and_forgotten(
     terraform: Any, terraform_at: Any, leatstream_server: Any, postgres: PostgresServer, tag: str
 ) -> None:

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from leatstream.dev.ready_file import READY_FILE
+
 DATA_DIRECTORY = ".leatstream"
-READY_FILE = "ready.json"
 
 
 class NoServer(Exception):

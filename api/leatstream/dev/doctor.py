@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 from leatstream.dev import jars, ports
 from leatstream.dev.cache import cache_dir
 from leatstream.dev.java import MINIMUM_JAVA, find_java
+from leatstream.dev.ready_file import READY_FILE
 from leatstream.dev.tools import (
     MINIMUM_NODE,
     MINIMUM_TERRAFORM,
@@ -25,7 +26,6 @@ from leatstream.dev.tools import (
     version_tuple,
     wheel_version,
 )
-from leatstream.dev.workspace import READY_FILE
 
 PYTHON_FROM, PYTHON_BELOW = (3, 11), (3, 14)
 DISK_NEEDED = 2_000_000_000  # bytes: jars, topics and checkpoints of a working day

@@ -25,9 +25,10 @@ from leatstream.dev.java import Java, find_java
 from leatstream.dev.kinesis_samples import KinesisOutlet
 from leatstream.dev.local_server import LocalServer
 from leatstream.dev.local_stores import LOCAL_STORES, local_store
+from leatstream.dev.ready_file import READY_FILE
 from leatstream.dev.samples import PAGEVIEWS, SampleOptions, SampleProducer
 from leatstream.dev.signals import Ended, Signals
-from leatstream.dev.workspace import READY_FILE, Workspace, write_private
+from leatstream.dev.workspace import Workspace, write_private
 from leatstream.errors import StackError
 
 WARM_TIMEOUT = 180.0  # seconds; a cold Spark on a loaded machine takes a minute

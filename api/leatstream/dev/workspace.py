@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import IO, Any
 
 from leatstream.dev.child import ProcessMark, read_mark
+from leatstream.dev.ready_file import READY_FILE
 from leatstream.errors import StackError
 
-READY_FILE = "ready.json"  # the command line looks for it in .leatstream
 _OWNER_FILE = "owner.json"
 _LOCK_FILE = "owner.lock"
 _EPHEMERAL = "leatstream-dev-"

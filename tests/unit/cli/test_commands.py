@@ -626,6 +626,9 @@ def test_lists_pass_their_filters_on(service: Service, leat: Leat) -> None:
     assert sent == {"q": "ord", "state": "failed", "page_size": "1000", "view": "brief"}
     assert leat("query", "list", "-o", "json").status == 0
     assert dict(service.requests[-1].url.params) == {"page_size": "1000"}, "programs get everything"
+    service.answer("GET", "/v1/relations", {"items": [], "next_page_token": None})
+    assert leat("relation", "list", "--kind", "stream").status == 0
+    assert dict(service.requests[-1].url.params) == {"kind": "stream", "page_size": "1000", "view": "brief"}
     assert leat("secret", "list", "--state", "failed").status == 2
 
 
