@@ -329,16 +329,18 @@ def test_a_hidden_tab_reads_no_records_and_goes_on_where_it_was(
 ) -> None:
     """A record of a partition that had none so far, and one behind those of another, come while it is hidden."""
     cluster = served.world.cluster
-    there = cluster.records["topic_001"] = [made_at(0, 0, 1), made_at(0, 1, 2)]
-    for begin, before in (("beginning", 2), ("latest", 0)):
-        page = visit(f"stores/kafka_store/entities/topic_001?from={begin}")
+    closed = list[str]()
+    for topic, begin, before in (("topic_001", "beginning", 2), ("topic_002", "latest", 0)):
+        there = cluster.records[topic] = [made_at(0, 0, 1), made_at(0, 1, 2)]
+        page = visit(f"stores/kafka_store/entities/{topic}?from={begin}")
         rows = page.get_by_role("region", name="Records").get_by_role("row")
         expect(rows).to_have_count(before + 1 if before else 0)
         expect(page.get_by_text("running", exact=True)).to_be_visible()
-        closed = cluster.closed_readers
+        closed.clear()
+        page.on("requestfailed", lambda request: closed.append(request.url))
         see(page, "hidden")
-        wait_until(lambda closed=closed: cluster.closed_readers > closed)  # type: ignore[misc]
-        now = int(time.time() * 1000) + 5_000
+        wait_until(page, lambda: any("/records?" in url for url in closed))
+        now = int(time.time() * 1000)
         there += [made_at(0, len(there), now), made_at(1, len(there), now)]
         with page.expect_request(lambda request: "/records?" in request.url) as asked:
             see(page, "visible")
@@ -366,11 +368,11 @@ def see(page: Page, state: str) -> None:
     )
 
 
-def wait_until(holds: Callable[[], bool]) -> None:
+def wait_until(page: Page, holds: Callable[[], bool]) -> None:
     deadline = time.monotonic() + patient(10)
     while not holds():
         assert time.monotonic() < deadline, "in vain"
-        time.sleep(0.05)
+        page.wait_for_timeout(50)
 
 
 def test_a_store_is_created_and_changed_by_keyboard(

@@ -193,7 +193,7 @@ function Controls({ stream, paused, pause, search }: ControlsProps): ReactNode {
       <Text size="sm" c="dimmed" role="status">
         {stream.total} {q ? "found" : "read"}
         {kept}
-        {stream.note && `, ${stream.note}`}
+        {stream.gap && `, ${stream.gap}`}
       </Text>
     </Group>
   );
