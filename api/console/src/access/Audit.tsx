@@ -164,7 +164,7 @@ export function Audit(): ReactNode {
         />
         <Filter
           above
-          w={184}
+          w={194}
           type="datetime-local"
           label="From"
           value={since}
@@ -172,7 +172,7 @@ export function Audit(): ReactNode {
         />
         <Filter
           above
-          w={184}
+          w={194}
           type="datetime-local"
           label="Until"
           value={until}

@@ -80,7 +80,18 @@ export function Catalog(): ReactNode {
             keyOf={(relation) => relation.id}
             empty={
               <Empty title={place === "" ? "There is no relation yet" : `${place} holds no relation`}>
-                <Text size="sm">Streams, changelogs, tables and materialized views are declared by SQL.</Text>
+                <Text size="sm">
+                  Streams, changelogs, tables and materialized views are declared by SQL.{" "}
+                  <Anchor
+                    component={Link}
+                    to="/sql"
+                    search={{ database, schema } as never}
+                    inherit
+                    underline="always"
+                  >
+                    Write SQL
+                  </Anchor>
+                </Text>
               </Empty>
             }
           />
