@@ -33,7 +33,9 @@ const COLUMNS: Column<AuditEvent>[] = [
     width: 200,
     cell: ({ kind, name }) => (
       <>
-        {name}
+        <span className="what" title={name}>
+          {name}
+        </span>
         <Text size="xs" c="dimmed">
           {kind.replaceAll("_", " ")}
         </Text>
@@ -61,7 +63,7 @@ const COLUMNS: Column<AuditEvent>[] = [
     cell: ({ request }) => <span className="mono">{request}</span>,
   },
   {
-    head: "From",
+    head: "Address",
     width: 130,
     cell: ({ address, token }) => (
       <>
@@ -133,9 +135,10 @@ export function Audit(): ReactNode {
   return (
     <Stack gap="sm">
       <Group gap="sm" align="flex-end">
-        <Filter above w={170} label="Account, exact" value={account} change={(value) => set({ account: value })} />
+        <Filter above w={130} label="Account" value={account} change={(value) => set({ account: value })} />
         <Choice
           above
+          w={110}
           label="Operation"
           values={OPERATIONS}
           value={operation}
@@ -143,17 +146,25 @@ export function Audit(): ReactNode {
         />
         <Choice
           above
+          w={140}
           label="Kind of object"
           values={KINDS}
           words={(value) => value.replaceAll("_", " ")}
           value={kind}
           change={(value) => set({ kind: value })}
         />
-        <Filter above w={170} label="Part of its name" value={q} change={(value) => set({ q: value })} />
-        <Choice above label="Outcome" values={OUTCOMES} value={outcome} change={(value) => set({ outcome: value })} />
+        <Filter above w={130} label="Part of its name" value={q} change={(value) => set({ q: value })} />
+        <Choice
+          above
+          w={110}
+          label="Outcome"
+          values={OUTCOMES}
+          value={outcome}
+          change={(value) => set({ outcome: value })}
+        />
         <Filter
           above
-          w={190}
+          w={194}
           type="datetime-local"
           label="From"
           value={since}
@@ -161,7 +172,7 @@ export function Audit(): ReactNode {
         />
         <Filter
           above
-          w={190}
+          w={194}
           type="datetime-local"
           label="Until"
           value={until}

@@ -42,6 +42,8 @@ export type Stream<T> = {
   total: number;
   state: StreamState;
   note: string;
+  /** What is to be known of a time in which the tab was hidden. */
+  gap: string;
   error: ApiError | null;
   start: (path: string, resumed?: Resumed<T>) => void;
   cancel: () => void;
@@ -70,6 +72,7 @@ export function useStream<T>(keep: number, paused = false): Stream<T> {
   const [shown, setShown] = useState<{ items: readonly Numbered<T>[]; total: number }>({ items: [], total: 0 });
   const [state, setState] = useState<StreamState>("idle");
   const [note, setNote] = useState("");
+  const [gap, setGap] = useState("");
   const [error, setError] = useState<ApiError | null>(null);
   const buffer = useRef<Numbered<T>[]>([]);
   const total = useRef(0);
@@ -95,11 +98,14 @@ export function useStream<T>(keep: number, paused = false): Stream<T> {
   const start = useCallback(
     (path: string, resumed?: Resumed<T>) => {
       control.current?.abort();
+      // By the clock of the browser until the server has answered.
+      const begun = new Date().toISOString();
       let [opened, hidden]: [string | undefined, number | undefined] = [undefined, undefined];
       buffer.current = [];
       total.current = 0;
       setState("running");
       setNote("");
+      setGap("");
       setError(null);
       setShown({ items: [], total: 0 });
       const take = (line: Line): void => {
@@ -138,9 +144,9 @@ export function useStream<T>(keep: number, paused = false): Stream<T> {
           hidden ??= Date.now();
           control.current?.abort();
         } else if (hidden !== undefined) {
-          setNote(`continued after ${span((Date.now() - hidden) / 1_000)} in which the tab was hidden`);
+          setGap(`continued after ${span((Date.now() - hidden) / 1_000)} in which the tab was hidden`);
           hidden = undefined;
-          open(resumed && opened !== undefined ? resumed.path(opened) : path);
+          open(resumed ? resumed.path(opened ?? begun) : path);
         }
       };
       open(path);
@@ -153,7 +159,11 @@ export function useStream<T>(keep: number, paused = false): Stream<T> {
     if (state === "idle") return;
     flush();
     if (state !== "running") return;
-    const timer = setInterval(flush, FLUSH_MS);
+    const timer = setInterval(() => {
+      flush();
+      // Whether the stream can be resumed may only be known now.
+      turn.current?.();
+    }, FLUSH_MS);
     return () => clearInterval(timer);
   }, [state, flush]);
   useEffect(() => {
@@ -164,7 +174,7 @@ export function useStream<T>(keep: number, paused = false): Stream<T> {
       control.current?.abort();
     };
   }, []);
-  return { ...shown, state, note, error, start, cancel };
+  return { ...shown, state, note, gap, error, start, cancel };
 }
 
 async function follow(

@@ -78,7 +78,12 @@ export function Beginnings(): ReactNode {
   if (found.data.length === 0) {
     return (
       <Empty title="There is nothing that records flow through yet">
-        <Text size="sm">Declare a store, a stream over one of its topics, and a query that reads it.</Text>
+        <Text size="sm">
+          Declare a store, a stream over one of its topics, and a query that reads it.{" "}
+          <Anchor component={Link} to="/new-store" inherit underline="always">
+            Create a store
+          </Anchor>
+        </Text>
       </Empty>
     );
   }

@@ -27,7 +27,7 @@ export function Cure({ query }: { query: QueryView }): ReactNode {
       {record && <RecordLink query={query} entity={error?.record?.entity} record={record} />}
       <Group justify="space-between" gap="xs" mt={6} mb={4}>
         <Text size="xs" c="dimmed">
-          {record ? "It goes on without the record after:" : "When the cause is mended:"}
+          {record ? "This command continues without the record:" : "When the cause is fixed:"}
         </Text>
         <Copy text={command} />
       </Group>

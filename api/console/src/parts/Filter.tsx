@@ -33,10 +33,10 @@ export function Filter({ label, value, change, above, w = 260, ...look }: TextPr
   );
 }
 
-type ChoiceProps = Props & Look & { values: readonly string[]; words?: (value: string) => string };
+type ChoiceProps = Props & Look & { values: readonly string[]; words?: (value: string) => string; w?: number };
 
 /** One of a few values, or any of them. */
-export function Choice({ label, values, value, change, above, words = String }: ChoiceProps): ReactNode {
+export function Choice({ label, values, value, change, above, w = 150, words = String }: ChoiceProps): ReactNode {
   return (
     <Select
       {...labelled(label, above)}
@@ -44,7 +44,7 @@ export function Choice({ label, values, value, change, above, words = String }: 
       data={values.map((one) => ({ value: one, label: words(one) }))}
       value={value ?? null}
       clearable
-      w={150}
+      w={w}
       onChange={(chosen) => change(chosen ?? undefined)}
     />
   );

@@ -3,7 +3,13 @@ import type { ReactNode } from "react";
 import type { Pages } from "../api/pages";
 import { Problem } from "./Problem";
 
-export type Column<T> = { head: string; cell: (item: T) => ReactNode; width?: number | string };
+export type Column<T> = {
+  head: string;
+  cell: (item: T) => ReactNode;
+  width?: number | string;
+  /** The least width of a column that takes what is left. */
+  least?: number;
+};
 type RowsProps<T> = { label: string; columns: readonly Column<T>[]; items: readonly T[]; keyOf: (item: T) => string };
 
 /** A table that scrolls by keyboard too. */
@@ -14,7 +20,7 @@ export function Rows<T>({ label, columns, items, keyOf }: RowsProps<T>): ReactNo
         <Table.Thead>
           <Table.Tr>
             {columns.map((column) => (
-              <Table.Th key={column.head} w={column.width} miw={column.width ?? 150}>
+              <Table.Th key={column.head} w={column.width} miw={column.width ?? column.least ?? 150}>
                 {column.head}
               </Table.Th>
             ))}

@@ -20,17 +20,34 @@ export function entityOf({ topic, effective }: RelationView): string {
 const COLUMNS: Column<RelationView>[] = [
   {
     head: "Relation",
+    least: 220,
     cell: (relation) => (
-      <Anchor component={Link} to="/relations/$relation" params={{ relation: relation.fqn } as never} size="sm">
+      <Anchor
+        component={Link}
+        to="/relations/$relation"
+        params={{ relation: relation.fqn } as never}
+        size="sm"
+        className="what"
+        title={relation.fqn}
+      >
         {relation.fqn}
       </Anchor>
     ),
   },
   { head: "Kind", width: 140, cell: (relation) => relation.kind.replace("_", " ") },
   { head: "Store", width: 140, cell: (relation) => relation.store },
-  { head: "Entity", cell: entityOf },
+  { head: "Entity", cell: (relation) => <Clamped text={entityOf(relation)} /> },
   { head: "Columns", width: 80, cell: (relation) => relation.columns.length },
 ];
+
+/** A long name in two lines; its rest is in the title. */
+function Clamped({ text }: { text: string }): ReactNode {
+  return (
+    <span className="what" title={text}>
+      {text}
+    </span>
+  );
+}
 
 /** Databases and their schemas on the left, the relations of the chosen one beside. */
 export function Catalog(): ReactNode {
@@ -63,7 +80,18 @@ export function Catalog(): ReactNode {
             keyOf={(relation) => relation.id}
             empty={
               <Empty title={place === "" ? "There is no relation yet" : `${place} holds no relation`}>
-                <Text size="sm">Streams, changelogs, tables and materialized views are declared by SQL.</Text>
+                <Text size="sm">
+                  Streams, changelogs, tables and materialized views are declared by SQL.{" "}
+                  <Anchor
+                    component={Link}
+                    to="/sql"
+                    search={{ database, schema } as never}
+                    inherit
+                    underline="always"
+                  >
+                    Write SQL
+                  </Anchor>
+                </Text>
               </Empty>
             }
           />

@@ -30,7 +30,7 @@ const COLUMNS: Column<Shown>[] = [
   { head: "Offset", width: 90, cell: ({ item }) => item.offset },
   { head: "Time", width: 178, cell: ({ item }) => (item.timestamp ? localTime(item.timestamp) : "") },
   { head: "Key", width: 160, cell: ({ item }) => <Bytes value={item.key} encoding={item.key_encoding} /> },
-  { head: "Value", cell: ({ item }) => <Bytes value={item.value} encoding={item.value_encoding} /> },
+  { head: "Value", least: 320, cell: ({ item }) => <Bytes value={item.value} encoding={item.value_encoding} /> },
 ];
 
 const HEADERS: Column<Shown> = {
@@ -103,11 +103,7 @@ function Records({ store, entity }: { store: string; entity: string }): ReactNod
       {items.length > 0 ? (
         <Rows label="Records" columns={columns} items={items} keyOf={({ number }) => String(number)} />
       ) : (
-        <Empty title={search.q ? "No record with this text yet" : "No record yet"}>
-          <Text size="sm">
-            New records appear here as they are written. Earlier ones are read from the beginning.
-          </Text>
-        </Empty>
+        <Nothing asked={asked !== undefined} search={search} />
       )}
     </Section>
   );
@@ -120,6 +116,20 @@ function useHasPlaces(store: string): boolean {
     queryFn: () => dataOf(api.GET("/v1/stores/{store}", { params: { path: { store } } })),
   });
   return useCapabilities().data?.items.find(({ kind }) => kind === found.data?.kind)?.positions ?? false;
+}
+
+/** What to do when there is no record. */
+function Nothing({ asked, search: { from, q } }: { asked: boolean; search: Search }): ReactNode {
+  if (!asked) {
+    const missing = from === "time" ? "a time" : "a partition and an offset";
+    return <Empty title={`Give ${missing} to read from`} />;
+  }
+  const earlier = from === "beginning" ? "" : " Earlier ones are read from the beginning.";
+  return (
+    <Empty title={q ? "No record with this text yet" : "No record yet"}>
+      <Text size="sm">{`New records appear here as they are written.${earlier}`}</Text>
+    </Empty>
+  );
 }
 
 type ControlsProps = {
@@ -193,7 +203,7 @@ function Controls({ stream, paused, pause, search }: ControlsProps): ReactNode {
       <Text size="sm" c="dimmed" role="status">
         {stream.total} {q ? "found" : "read"}
         {kept}
-        {stream.note && `, ${stream.note}`}
+        {stream.gap && `, ${stream.gap}`}
       </Text>
     </Group>
   );

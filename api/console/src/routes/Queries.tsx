@@ -26,10 +26,17 @@ const COLUMNS: Column<Query>[] = [
     width: 230,
     cell: (query) => (
       <>
-        <Anchor component={Link} to="/queries/$query" params={{ query: quoted(query.name) } as never} size="sm">
+        <Anchor
+          component={Link}
+          to="/queries/$query"
+          params={{ query: quoted(query.name) } as never}
+          size="sm"
+          className="what"
+          title={query.name}
+        >
           {query.name}
         </Anchor>
-        <Text size="xs" c="dimmed" visibleFrom="sm">
+        <Text size="xs" c="dimmed" visibleFrom="sm" maw={210} truncate title={query.sink}>
           {`→ ${query.sink}`}
         </Text>
       </>

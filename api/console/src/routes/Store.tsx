@@ -16,6 +16,7 @@ import { Problem } from "../parts/Problem";
 import { type Column, PagedRows, Waiting } from "../parts/Rows";
 import { State } from "../parts/State";
 import { localTime } from "../parts/time";
+import { labelOf } from "../stores/fields";
 
 type StoreView = Schemas["StoreView"];
 type Entity = Schemas["EntityView"];
@@ -87,7 +88,7 @@ function Details({ store }: { store: StoreView }): ReactNode {
       facts={[
         ["Kind", store.kind],
         ["Message", store.status.message],
-        ...given.map(([key, value]) => [key, asText(value)] as const),
+        ...given.map(([key, value]) => [labelOf(key), asText(value)] as const),
         ["Schema registry", store.schema_registry],
         ...Object.entries(store.status.server ?? {}).map(([key, value]) => [`Server: ${key}`, value] as const),
         ["Owner", store.owner],
@@ -142,6 +143,10 @@ function Entities({ store }: { store: string }): ReactNode {
 export function shape(effective: Schemas["EntityEffective"]): string {
   return Object.entries(effective)
     .filter(([name, value]) => name !== "configs" && value !== null && value !== undefined)
-    .map(([name, value]) => (typeof value === "number" ? `${value} ${name}` : `${name} ${asText(value)}`))
+    .map(([name, value]) =>
+      typeof value === "number"
+        ? `${value} ${value === 1 ? name.replace(/s$/, "") : name}`
+        : `${name} ${asText(value)}`,
+    )
     .join(", ");
 }

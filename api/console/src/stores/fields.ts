@@ -97,9 +97,15 @@ function shapeOf(schema: Schema): Shape {
   return schema.pattern === undefined && (schema.maxLength ?? 0) > LONG ? "lines" : "text";
 }
 
+// What nobody reads as a word.
+const SHORT = new Set(["arn", "aws", "ca", "http", "id", "jdbc", "sasl", "ssl", "tls", "uri", "uris", "url"]);
+
 /** A name as a label: `security_protocol` is "Security protocol". */
 export function labelOf(name: string): string {
-  const words = name.replaceAll("_", " ");
+  const words = name
+    .split("_")
+    .map((word) => (SHORT.has(word) ? word.toUpperCase() : word))
+    .join(" ");
   return words.charAt(0).toUpperCase() + words.slice(1);
 }
 

@@ -19,7 +19,9 @@ def upgrade() -> None:
     postgresql = op.get_bind().dialect.name == "postgresql"
     form = "(document ->> '{}')" if postgresql else "json_extract(document, '$.{}')"
     for name in _MEMBERS:
-        op.add_column("audit_events", sa.Column(name, sa.Text(), sa.Computed(form.format(name))))
+        # SQLite adds virtual columns only, PostgreSQL indexes stored ones only.
+        computed = sa.Computed(form.format(name), persisted=postgresql)
+        op.add_column("audit_events", sa.Column(name, sa.Text(), computed))
     for name in _INDEXED:
         op.create_index(f"ix_audit_events_{name}", "audit_events", [name, "id"])
     op.create_index("ix_audit_events_at", "audit_events", ["at"])
