@@ -84,6 +84,8 @@ LANES := --numprocesses 2 --dist loadfile --no-loadscope-reorder --max-worker-re
 # How much of them: tests/support/which_tests.py.
 LEATSTREAM_TESTS ?= $(if $(ARGS),all,core)
 export LEATSTREAM_TESTS
+# Images of Python set it; without bytecode each of the hundreds of processes would compile every module again.
+unexport PYTHONDONTWRITEBYTECODE
 test: $(VENV)/.tools $(VENV)/.fakesnow $(if $(filter long,$(LEATSTREAM_TESTS)),$(VENV)/.chromium) ## Run the tests, some 20 minutes (ARGS="tests/unit -k name" for some)
 	@$(if $(ARGS),,$(BIN)/python -c "from leatstream.cli.serving import make_archive; make_archive()")
 	@LEATSTREAM_TEST_WHEELS=1 $(BIN)/python -m pytest $(or $(ARGS),$(LANES) tests)

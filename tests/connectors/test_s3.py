@@ -195,7 +195,7 @@ class TestS3(ConnectorConformance):
                 pass
 
         server = ThreadingHTTPServer(("127.0.0.1", 0), Page)
-        Thread(target=server.serve_forever, daemon=True).start()
+        Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
         try:
             store = open_connector("s3", "s", config(f"http://127.0.0.1:{server.server_address[1]}"), SECRET)
             for status in (200, 404):

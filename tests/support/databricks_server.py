@@ -281,7 +281,7 @@ def databricks_server() -> Iterator[DatabricksServer]:
         handler = type("Handler", (_Handler,), {"server_state": state})
         server = _Server(("127.0.0.1", 0), handler)
         state.url = f"http://127.0.0.1:{server.server_address[1]}"
-        serving = threading.Thread(target=server.serve_forever, daemon=True)
+        serving = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
         serving.start()
         try:
             yield state

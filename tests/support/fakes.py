@@ -30,6 +30,7 @@ from leatstream.services.environment import Environment, RuntimeSettings
 from leatstream.services.environment.authorization import ADMINISTRATOR, mint_token
 from leatstream.services.nouns.stores import resolve_store_secrets
 from leatstream.storage.checkpoint_directory import CheckpointDirectory
+from leatstream.storage.engine import make_engine
 from leatstream.storage.migrate import migrate
 from leatstream.storage.secret_box import open_secret_box
 from leatstream.storage.unit_of_work import SqlUnits, open_units
@@ -397,6 +398,21 @@ def _empty_catalog() -> bytes:
         return path.read_bytes()
 
 
+_compiled: dict[Any, Any] = {}
+_dialect: list[Any] = []
+
+
+def _open_file(path: Path) -> SqlUnits:
+    """Units of work of a catalog in SQLite.
+
+    All share what SQLAlchemy has compiled, which is bound to a dialect: most worlds ask the same.
+    """
+    engine = make_engine(f"sqlite:///{path}")
+    _dialect[:] = _dialect or [engine.dialect]
+    engine.dialect = _dialect[0]
+    return SqlUnits(engine.execution_options(compiled_cache=_compiled))
+
+
 def account(name: str, role: str, now: datetime) -> Account:
     """A user with one role."""
     meta = Meta(
@@ -439,8 +455,9 @@ def make_world(directory: Path, catalog: str | None = None) -> World:
     if catalog is None:
         path = directory / "catalog.db"
         path.write_bytes(_empty_catalog())
-        catalog = f"sqlite:///{path}"
-    units = open_units(catalog)
+        units = _open_file(path)
+    else:
+        units = open_units(catalog)
     token, token_id, token_hash = mint_token()
     reader, reader_id, reader_hash = mint_token()
     with units() as unit:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import defaultdict, deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -51,17 +52,31 @@ def texts(path: Path) -> list[Text]:
 class _Module:
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._tree = ast.parse(path.read_text())
-        self._parents = {child: node for node in ast.walk(self._tree) for child in ast.iter_child_nodes(node)}
-        self._functions = {n.name: n for n in ast.walk(self._tree) if isinstance(n, _FUNCTIONS)}
+        tree = ast.parse(path.read_text())
+        self._parents: dict[ast.AST, ast.AST] = {}
+        self._calls: list[ast.Call] = []
+        self._calls_of: dict[str, list[ast.Call]] = defaultdict(list)
+        self._functions: dict[str, ast.AST] = {}
+        self._values: dict[ast.AST, dict[str, list[ast.expr]]] = {}
+        # Breadth first, as ast.walk.
+        waiting = deque[ast.AST]([tree])
+        while waiting:
+            node = waiting.popleft()
+            if isinstance(node, ast.Call):
+                self._calls.append(node)
+                self._calls_of[_name(node)].append(node)
+            elif isinstance(node, _FUNCTIONS):
+                self._functions[node.name] = node
+            for child in ast.iter_child_nodes(node):
+                self._parents[child] = node
+                waiting.append(child)
 
     def texts(self) -> list[Text]:
         found: dict[ast.expr, Text] = {}
-        for call in ast.walk(self._tree):
-            if isinstance(call, ast.Call):
-                for role, given in _texts_of(call):
-                    for node in self._leaves(given, frozenset()):
-                        found.setdefault(node, Text(self._path, role, node))
+        for call in self._calls:
+            for role, given in _texts_of(call):
+                for node in self._leaves(given, frozenset()):
+                    found.setdefault(node, Text(self._path, role, node))
         return list(found.values())
 
     def _leaves(self, node: ast.expr, seen: frozenset[ast.AST]) -> Iterator[ast.expr]:
@@ -91,11 +106,9 @@ class _Module:
         scope: ast.AST | None = node
         while scope is not None:
             scope = self._parents.get(scope)
-            if isinstance(scope, (*_FUNCTIONS, ast.Module)):
-                found = [value for inner in ast.walk(scope) for value in _value(inner, name)]
-                if found:
-                    yield from found
-                    return
+            if isinstance(scope, (*_FUNCTIONS, ast.Module)) and (found := self._named(scope).get(name)):
+                yield from found
+                return
             if isinstance(scope, _FUNCTIONS):
                 arguments = [a.arg for a in (*scope.args.posonlyargs, *scope.args.args)]
                 named = [a.arg for a in scope.args.kwonlyargs]
@@ -103,28 +116,35 @@ class _Module:
                     yield from self._given(scope.name, arguments, name)
                     return
 
+    def _named(self, scope: ast.AST) -> dict[str, list[ast.expr]]:
+        """What each name of a function or the module is set to, inner functions included."""
+        if scope not in self._values:
+            found = self._values[scope] = defaultdict(list)
+            for inner in ast.walk(scope):
+                for name, value in _values(inner):
+                    found[name].append(value)
+        return self._values[scope]
+
     def _given(self, function: str, arguments: list[str], name: str) -> Iterator[ast.expr]:
-        for call in ast.walk(self._tree):
-            if not isinstance(call, ast.Call) or _name(call) != function:
-                continue
+        for call in self._calls_of.get(function, ()):
             yield from (k.value for k in call.keywords if k.arg == name)
             if name in arguments:
                 at = arguments.index(name) - (arguments[0] == "self" and isinstance(call.func, ast.Attribute))
                 yield from call.args[at : at + 1]
 
 
-def _value(node: ast.AST, name: str) -> Iterator[ast.expr]:
+def _values(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
     if isinstance(node, ast.Assign):
         for target in node.targets:
-            if isinstance(target, ast.Name) and target.id == name:
-                yield node.value
+            if isinstance(target, ast.Name):
+                yield target.id, node.value
             elif isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
                 pairs = zip(target.elts, node.value.elts, strict=False)
-                yield from (v for t, v in pairs if isinstance(t, ast.Name) and t.id == name)
+                yield from ((t.id, v) for t, v in pairs if isinstance(t, ast.Name))
     elif isinstance(node, ast.AnnAssign | ast.NamedExpr):
         target = node.target
-        if isinstance(target, ast.Name) and target.id == name and node.value is not None:
-            yield node.value
+        if isinstance(target, ast.Name) and node.value is not None:
+            yield target.id, node.value
 
 
 def _name(call: ast.Call) -> str:

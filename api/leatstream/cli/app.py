@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import functools
 import os
 import sys
 from collections.abc import Sequence
@@ -10,6 +12,7 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 from typer.core import TyperGroup
+from typer.main import get_command, get_command_name
 
 from leatstream import __version__
 from leatstream.cli import (
@@ -137,6 +140,40 @@ app.add_typer(terraform.app, name="terraform")
 add_examples(app)
 
 
+def _word(command: Any) -> str:
+    return str(command.name or get_command_name(command.callback.__name__))
+
+
+_NAMES = {_word(one) for one in app.registered_commands} | {one.name for one in app.registered_groups}
+
+
+def first_word(argv: Sequence[str]) -> str | None:
+    """The command or the noun that a command line begins with; None where it begins otherwise."""
+    rest = iter(argv)
+    for word in rest:
+        if word == "--url":
+            next(rest, None)
+        elif not word.startswith("--url="):
+            return word if word in _NAMES else None
+    return None
+
+
+@functools.cache
+def program(word: str | None = None) -> Any:
+    """The commands as they are run.
+
+    To build those of all nouns takes longer than most of them, so a word has only its own built.
+
+    Args:
+        word: of ``first_word``; None = every command.
+    """
+    part = copy.copy(app)
+    if word is not None:
+        part.registered_commands = [one for one in app.registered_commands if _word(one) == word]
+        part.registered_groups = [one for one in app.registered_groups if one.name == word]
+    return get_command(part)
+
+
 def run(argv: Sequence[str]) -> int:
     """Run one command line.
 
@@ -149,7 +186,7 @@ def run(argv: Sequence[str]) -> int:
     session = Session()
     try:
         # It ends by SystemExit: 0, 2 for wrong usage, 130 for Ctrl-C, or what a command asked for.
-        app(list(argv), prog_name="leat", obj=session)
+        program(first_word(argv))(list(argv), prog_name="leat", obj=session)
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else int(end.code is not None)
     except BrokenPipeError:  # the reader, such as `head`, has had enough

@@ -76,7 +76,7 @@ class Client:
             # A proxy for the world must not get the requests to this very machine.
             trust_env=not local,
             # To read the authorities takes 0.1 s, and without TLS there is no certificate to verify.
-            verify=not (local and parts.scheme == "http"),
+            verify=parts.scheme != "http",
         )
 
     def _authorize(self, request: httpx2.Request) -> httpx2.Request:

@@ -5,6 +5,8 @@ The API, whose data they show, does.
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Mapping
 from pathlib import Path
 
 from fastapi import FastAPI
@@ -71,8 +73,7 @@ class _Files:
     """Files that are known from the start, so that no path can lead elsewhere; other pages are the index."""
 
     def __init__(self, directory: Path) -> None:
-        found = (path for path in directory.rglob("*") if path.suffix in _TYPES and path.is_file())
-        self._files = {path.relative_to(directory).as_posix(): path for path in found}
+        self._files = _found(directory)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer with a file, with the index for a page of the application, or with 404."""
@@ -92,6 +93,13 @@ class _Files:
         file = self._files[path]
         headers = {**_HEADERS, "Cache-Control": lasting}
         await FileResponse(file, headers=headers, media_type=_TYPES[file.suffix])(scope, receive, send)
+
+
+@functools.cache
+def _found(directory: Path) -> Mapping[str, Path]:
+    """The files below a directory, by their paths in it; looked for once in a process."""
+    found = (path for path in directory.rglob("*") if path.suffix in _TYPES and path.is_file())
+    return {path.relative_to(directory).as_posix(): path for path in found}
 
 
 def _wants_a_page(headers: Headers) -> bool:

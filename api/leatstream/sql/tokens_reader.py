@@ -133,10 +133,11 @@ class TokensReader(SparkParser):
 
     def take(self, *words: str) -> bool:
         """Read these words if they all come next, in this order."""
-        if all(self.is_word(word, ahead=i) for i, word in enumerate(words)):
-            self._advance(len(words))
-            return True
-        return False
+        for ahead, word in enumerate(words):
+            if not self.is_word(word, ahead=ahead):
+                return False
+        self._advance(len(words))
+        return True
 
     def expect(self, *words: str) -> None:
         """Read these words or stop."""

@@ -142,6 +142,20 @@ def test_unreachable_server_is_named() -> None:
         client.call("GET", "/v1/server")
 
 
+@pytest.mark.parametrize(
+    ("url", "verified"), [("http://h", False), ("http://127.0.0.1:1", False), ("https://127.0.0.1:1", True)]
+)
+def test_authorities_are_read_for_tls_alone(
+    monkeypatch: pytest.MonkeyPatch, url: str, verified: bool
+) -> None:
+    """It takes longer than most commands."""
+    given: list[bool] = []
+    whole = httpx2.Client
+    monkeypatch.setattr(httpx2, "Client", lambda **more: given.append(more["verify"]) or whole(**more))
+    Client(Connection(url, None, "--url"))
+    assert given == [verified]
+
+
 def test_answer_that_is_no_problem_document_is_told_anyway(service: Service, leat: Leat) -> None:
     service.answers[("GET", "/v1/server")] = [httpx2.Response(502, text="<html>Bad gateway")]
     service.answers[("GET", "/v1/stores")] = service.answers[("GET", "/v1/server")]

@@ -7,10 +7,9 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from typer.main import get_command
 
 from leatstream.cli import shell_names
-from leatstream.cli.app import app
+from leatstream.cli.app import first_word, program
 from leatstream.cli.client import Client
 from leatstream.cli.connection import Connection
 from leatstream.cli.examples import EXAMPLES
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 
     Leat = Callable[..., Result]
 
-ROOT: Any = get_command(app)
+ROOT: Any = program()
 
 
 def commands(group: Any = ROOT, path: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:
@@ -42,6 +41,40 @@ def test_every_example_is_of_its_command_and_can_be_read() -> None:
             words, count = shlex.split(example.split(" < ")[0]), len(name.split())
             assert " ".join(words[:count]) == name
             command.make_context(name, words[count:], parent=ROOT.make_context("leat", list(words)))
+
+
+@pytest.mark.parametrize("name", ROOT.commands)
+def test_a_word_has_only_its_own_commands_built(name: str) -> None:
+    """And they are those of the whole program."""
+    part = program(name)
+    assert list(part.commands) == [name]
+    (one, whole) = (part.commands[name], ROOT.commands[name])
+    assert list(getattr(one, "commands", ())) == list(getattr(whole, "commands", ()))
+    assert [option.opts for option in one.params] == [option.opts for option in whole.params]
+    assert [option.opts for option in part.params] == [option.opts for option in ROOT.params]
+
+
+@pytest.mark.parametrize(
+    ("line", "word"),
+    [
+        ("store list --url x", "store"),
+        ("--url http://h sql -e x", "sql"),
+        ("--url=http://h open", "open"),
+        ("--help", None),
+        ("--version store", None),
+        ("stor list", None),
+        ("--url store", None),
+        ("", None),
+    ],
+)
+def test_the_first_word_stands_behind_the_server(line: str, word: str | None) -> None:
+    assert first_word(line.split()) == word
+
+
+def test_a_word_that_is_none_is_compared_with_all(leat: Leat) -> None:
+    refused = leat("stroe", "list")
+    assert refused.status == 2
+    assert "store" in refused.err
 
 
 def test_help_shows_the_examples(leat: Leat) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+import httpx2
 import pytest
 
 from leatstream.errors import StoreError
@@ -52,7 +53,7 @@ class RegistryDouble:
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.server.daemon_threads = True
         self.url = f"http://127.0.0.1:{self.server.server_port}"
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        threading.Thread(target=self.server.serve_forever, args=(0.02,), daemon=True).start()
 
     def close(self) -> None:
         self.hold.set()
@@ -69,6 +70,26 @@ def double() -> Iterator[RegistryDouble]:
 
 def client(uris: str, kind: str = "confluent", timeout: float = 5.0) -> RegistryClient:
     return RegistryClient(RegistryAddress.of("sr", kind, uris, "key", PASSWORD, None), timeout)
+
+
+@pytest.mark.parametrize(
+    ("uris", "verified"),
+    [
+        ("http://127.0.0.1:1", False),
+        ("http://127.0.0.1:1,HTTP://127.0.0.1:2", False),
+        ("http://127.0.0.1:1,https://127.0.0.1:2", True),
+        ("https://127.0.0.1:2", True),
+    ],
+)
+def test_authorities_are_read_for_tls_alone(
+    monkeypatch: pytest.MonkeyPatch, uris: str, verified: bool
+) -> None:
+    given: list[Any] = []
+    whole = httpx2.Client
+    monkeypatch.setattr(httpx2, "Client", lambda **more: given.append(more["verify"]) or whole(**more))
+    with pytest.raises(StoreError):
+        client(uris, timeout=0.5).test()
+    assert given == [verified]
 
 
 def test_credentials_and_paths(double: RegistryDouble) -> None:

@@ -40,7 +40,7 @@ def text() -> str:
 
 @pytest.fixture(scope="module")
 def document(text: str) -> dict[str, Any]:
-    found: dict[str, Any] = yaml.safe_load(text)
+    found: dict[str, Any] = yaml.load(text, yaml.CSafeLoader)
     return found
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -71,7 +72,11 @@ def read(text: str) -> list[s.Statement]:
         return []
 
 
-STATEMENTS_READ = {one.text: one for path in sorted(SOURCES) for text in texts_of(path) for one in read(text)}
+@functools.cache
+def statements_read() -> Sequence[s.Statement]:
+    """All of the fixtures and the documentation, each once."""
+    found = {one.text: one for path in sorted(SOURCES) for text in texts_of(path) for one in read(text)}
+    return tuple(found.values())
 
 
 def check(statement: s.Statement) -> None:
@@ -84,9 +89,9 @@ def check(statement: s.Statement) -> None:
 
 @pytest.mark.parametrize("kind", sorted(WRITERS, key=lambda kind: kind.__name__))
 def test_what_the_fixtures_and_the_documentation_say(kind: type[s.Statement]) -> None:
-    found = [one for one in STATEMENTS_READ.values() if type(one) is kind]
+    found = [one for one in statements_read() if type(one) is kind]
     if kind is s.CreateVirtual:
-        applications = [one for one in STATEMENTS_READ.values() if isinstance(one, s.CreateApplication)]
+        applications = [one for one in statements_read() if isinstance(one, s.CreateApplication)]
         assert any(isinstance(one, kind) for each in applications for one in each.statements)
         return
     assert found
@@ -95,7 +100,7 @@ def test_what_the_fixtures_and_the_documentation_say(kind: type[s.Statement]) ->
 
 
 def test_there_is_much_to_say() -> None:
-    assert len(STATEMENTS_READ) > 800
+    assert len(statements_read()) > 800
 
 
 def test_every_statement_can_be_written() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from typing import Any
 
@@ -61,15 +62,21 @@ def objects(attributes: Mapping[str, Attribute], answer: bool = False) -> st.Sea
     return st.fixed_dictionaries(fields)
 
 
+@functools.cache
+def of_resource(name: str, answer: bool = False) -> st.SearchStrategy[dict[str, Any]]:
+    """The same for a resource; to make a strategy takes longer than to draw from it."""
+    return objects(RESOURCES[name].attributes, answer)
+
+
 @pytest.mark.parametrize("name", sorted(RESOURCES))
 @settings(max_examples=60, deadline=None)
 @given(data=st.data())
 def test_second_plan_is_empty(name: str, data: st.DataObject) -> None:
     resource = RESOURCES[name]
-    config = data.draw(objects(resource.attributes))
+    config = data.draw(of_resource(name))
     planned = propose(resource.attributes, config, None)
     templates(resource, planned)
-    answer = data.draw(objects(resource.attributes, answer=True))
+    answer = data.draw(of_resource(name, answer=True))
     state, _ = settle(planned, answer)
     state = without_unknown(state)
     again = propose(resource.attributes, config, state)
@@ -84,7 +91,7 @@ def test_second_plan_is_empty(name: str, data: st.DataObject) -> None:
 @given(data=st.data())
 def test_write_only_values_are_in_no_state(name: str, data: st.DataObject) -> None:
     resource = RESOURCES[name]
-    config = data.draw(objects(resource.attributes))
+    config = data.draw(of_resource(name))
     planned = propose(resource.attributes, config, None)
     for item in (a for a in resource.attributes.values() if a.write_only):
         assert planned[item.name] is None
