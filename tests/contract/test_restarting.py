@@ -154,7 +154,7 @@ def test_state_that_cannot_be_loaded_names_a_way_out_only_when_restarts_are_used
         (
             {"condition": "SINK_ENTITY_GONE"},
             "Create the topic again (CREATE ENTITY b IN STORE k WITH ('topic.partitions' = 2, 'topic.replicas' = 1)), "
-            "then RESTART QUERY q (leat query start q).",
+            "then RESTART QUERY q (leat query start q): the query continues",
         ),
         ({"condition": "store-auth-failed"}, "leat query restart --failed-by store-auth-failed"),
         ({"condition": "DIVIDE_BY_ZERO", "expression": "1 / n"}, "(TRY_CAST, CASE): CREATE OR REPLACE"),
