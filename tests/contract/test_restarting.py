@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -145,6 +146,28 @@ def test_state_that_cannot_be_loaded_names_a_way_out_only_when_restarts_are_used
     status = client.get("/v1/queries/q").json()["status"]
     assert (status["state"], status["error"]["code"]) == ("failed", "checkpoint-damaged")
     assert "RESTART QUERY q FROM EARLIEST" in status["error"]["hint"]
+
+
+@pytest.mark.parametrize(
+    ("error", "hint"),
+    [
+        (
+            {"condition": "SINK_ENTITY_GONE"},
+            "Create the topic again (CREATE ENTITY b IN STORE k WITH ('topic.partitions' = 2, 'topic.replicas' = 1)), "
+            "then RESTART QUERY q (leat query start q): the query continues",
+        ),
+        ({"condition": "store-auth-failed"}, "leat query restart --failed-by store-auth-failed"),
+        ({"condition": "DIVIDE_BY_ZERO", "expression": "1 / n"}, "(TRY_CAST, CASE): CREATE OR REPLACE"),
+        ({"condition": "RECORD_TOO_LARGE"}, "then RESTART QUERY q (leat query start q)"),
+    ],
+)
+def test_a_job_that_no_restart_cures_says_what_to_do(
+    running: Any, client: TestClient, error: dict[str, str], hint: str
+) -> None:
+    beat(running, "failed", error={"code": "job-failed", "detail": "x", "retryable": False, **error})
+    status = client.get("/v1/queries/q").json()["status"]
+    assert status["state"] == "failed"
+    assert hint in status["error"]["hint"]
 
 
 def test_a_full_disk_says_what_to_do_and_is_waited_for(running: Any, client: TestClient) -> None:
@@ -421,12 +444,13 @@ def test_a_query_that_stands_still_says_so(running: Any, client: TestClient) -> 
     assert status["state"] == "running"
     assert status["metrics"]["input_rows_per_second"] is None
     assert status["metrics"]["input_rows_total"] == 5
-    assert 58 <= status["metrics"]["age_seconds"] < 90
+    assert status["metrics"]["age_seconds"] >= 58
     condition = {c["type"]: c for c in status["conditions"]}["Progressing"]
     assert (condition["status"], condition["message"]) == (False, why)
-    assert status["message"].startswith("no progress for 5")
-    assert status["message"].endswith(why)
-    assert client.get("/v1/queries").json()["items"][0]["status"]["message"] == status["message"]
+    # The age grows between two requests.
+    still = rf"no progress for \d+ s: {re.escape(why)}"
+    assert re.fullmatch(still, status["message"])
+    assert re.fullmatch(still, client.get("/v1/queries").json()["items"][0]["status"]["message"])
     state = dict(sql(client, "DESCRIBE QUERY STATE q").json()["results"][0]["rows"])
     assert why in state["message"]
     scraped = client.get("/metrics").text

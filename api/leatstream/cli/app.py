@@ -50,12 +50,13 @@ from leatstream.cli.extras import missing
 from leatstream.cli.nouns import NOUNS, make_app
 from leatstream.cli.output import Output, printable, stderr
 from leatstream.cli.session import Session
+from leatstream.cli.unknown_commands import add_meant
 from leatstream.cli.waiting import WaitFailure, WaitTimeout
 from leatstream.errors import LeatstreamError
 
 
 class _Program(TyperGroup):
-    """Says of the one option that is known, but stands before the command, where it stands."""
+    """Says of an unknown command which one is meant, and where the option --url stands."""
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command."""
@@ -67,6 +68,7 @@ class _Program(TyperGroup):
                 wrong: Any = error
                 command = wrong.ctx.command_path.removeprefix("leat ")
                 wrong.message += f". It stands before the command: leat --url URL {command} …"
+            add_meant(error)
             raise
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
@@ -223,10 +224,11 @@ class Client:
         try:
             yield
         except httpx2.TransportError as error:
-            what = str(error) or type(error).__name__
-            raise Unreachable(
-                f"No answer from {self.connection.url} ({self.connection.origin}): {what}"
-            ) from error
+            what = re.sub(r"^\[Errno -?\d+\] ", "", str(error)) or type(error).__name__
+            told = f"No answer from {self.connection.url} ({self.connection.origin}): {what}"
+            if isinstance(error, httpx2.ConnectError):
+                told += ". Check the address, and that the server runs (leat dev, leat serve)."
+            raise Unreachable(told) from error
 
 
 def _may_help(code: str | None, method: str, path: str) -> bool:

@@ -193,8 +193,9 @@ def _restart_failed(
         for name in names:
             found = wait_for(client, name, waiting.ends_of("running"), max(0.0, deadline - time.monotonic()))
             _refuse_failure(name, "running", found)
-    when = "again" if timeout is not None else "soon"
-    stderr().print(printable(f"{len(names)} queries run {when}: {shown}."), markup=False)
+    count = "1 query" if len(names) == 1 else f"{len(names)} queries"
+    runs = "running again" if timeout is not None else "restarting"
+    stderr().print(printable(f"{count} {runs}: {shown}."), markup=False)
 
 
 @app.command()

@@ -73,6 +73,8 @@ def sql(
     if atomic:
         names["atomic"] = True
     text = checked_argument(execute) if execute is not None else read_text(file)
+    if text is not None and not text.strip():
+        raise typer.BadParameter("the text of the statements is empty")
     if dry_run:
         if text is None:
             raise typer.BadParameter("give the statements", param_hint="--dry-run")

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from leatstream.cli.client import Client
 
 _HEADS = ("name", "state", "since", "in/s", "out/s", "lag", "restarts", "message")
-_FIRST = ("failed", "retrying", "starting")
+# A query that runs and makes no progress is in trouble too.
+_STILL = "still"
+_FIRST = ("failed", _STILL, "lost", "pending", "starting")
 
 
 def top(
@@ -63,8 +65,14 @@ def _watch(client: Client, interval: float, *, wide: bool) -> None:
 
 def figures(items: Iterable[Mapping[str, Any]]) -> list[tuple[Any, ...]]:
     """A row for each query, those in trouble first."""
-    rows = [_row(item) for item in items]
-    return sorted(rows, key=lambda row: (_FIRST.index(row[1]) if row[1] in _FIRST else len(_FIRST), row[0]))
+    return [_row(item) for item in sorted(items, key=_urgency)]
+
+
+def _urgency(item: Mapping[str, Any]) -> tuple[int, str]:
+    status = item["status"]
+    stands = status["state"] == "running" and (status.get("metrics") or {}).get("waits_for")
+    state = _STILL if stands else status["state"]
+    return _FIRST.index(state) if state in _FIRST else len(_FIRST), item["name"]
 
 
 def _row(item: Mapping[str, Any]) -> tuple[Any, ...]:

@@ -213,7 +213,7 @@ class ExpressionParser(SpecialForms):
     def _exists(self, first: Token) -> exp.Expression:
         self._advance(2)
         if not self._query_ahead():
-            self.unexpected("SELECT")
+            self.unexpected("SELECT", self.meant("select"))
         node = exp.Exists(this=exp.Subquery(this=self.query()))
         self.expect_mark(TokenType.R_PAREN, ")")
         return self.node(node, first)

@@ -57,6 +57,10 @@ class PropertyReader:
         """Note that there is no such property."""
         near = nearest(key, known)
         hint = f"Did you mean {near!r}?" if near is not None else f"Available: {', '.join(known)}."
+        self.elsewhere(key, hint)
+
+    def elsewhere(self, key: str, hint: str) -> None:
+        """Note that a property does not belong here, and where it does."""
         detail = f"{key!r} is not a {self.what} property."
         self.faults.add("invalid-property", detail, hint=hint, **self.where(key, of_key=True))
 

@@ -124,7 +124,8 @@ class QueryParser(EndsParser):
         _ = self.take("distinct") or self.take("all")
         items = self.many(self._item)
         if not self.is_word("from"):
-            self.unexpected(", or FROM")
+            nothing = "A SELECT reads relations: SELECT … FROM name." if not self._curr else None
+            self.unexpected(", or FROM", self.meant("from") or nothing)
         self._advance()
         table = self._relation()
         joins = []

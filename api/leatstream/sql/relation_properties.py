@@ -14,6 +14,7 @@ from leatstream.connectors.registry import connector_classes, property_families
 from leatstream.model.names import nearest, split
 from leatstream.model.types import parse_type
 from leatstream.sql.property_values import Given, PropertyReader
+from leatstream.sql.source_properties import KNOWN as OF_SOURCES
 from leatstream.sql.statements import Value
 
 PLAIN = (
@@ -185,6 +186,9 @@ def _refuse_unknown(reader: PropertyReader, *, changelog: bool) -> None:
         elif key in UNBUILT:
             reader.unbuilt(key, UNBUILT[key])
         elif key not in known and _config(key) is None and not key.startswith(property_families()):
+            if key in OF_SOURCES:
+                reader.elsewhere(key, f"It is a property of a source: FROM name WITH ({key!r} = …).")
+                continue
             # Of the two formats, nobody means that of keys.
             near = "value.format" if key == "format" else nearest(key, known)
             reader.unknown(key, [near] if near else [*PLAIN, *_entity_names(), "kafka.topic.<setting>"])

@@ -175,7 +175,7 @@ class RelationStatements(FunctionStatements):
 
     def _body(self) -> tuple[exp.Expression, dict[str, s.Value]]:
         if not self.is_word("select", "with") and not self.is_mark(TokenType.L_PAREN):
-            self.unexpected("SELECT")
+            self.unexpected("SELECT", self.meant("select"))
         select = self.query()
         query_properties: dict[str, s.Value] = {}
         if self.take("query"):

@@ -195,7 +195,8 @@ def _starting_position(value: Value, _: Relation, faults: Faults) -> str | None:
     if word in ("earliest", "latest", "timestamp"):
         return word
     detail = f"{POSITION!r} is 'earliest', 'latest' or 'timestamp'."
-    faults.add("invalid-property", detail, position=value.position)
+    hint = suggestion(word, ("earliest", "latest", "timestamp"))
+    faults.add("invalid-property", detail, position=value.position, hint=hint)
     return None
 
 

@@ -7,6 +7,7 @@ because it skips over what it does not understand (``SELECT a,, b`` passes there
 from __future__ import annotations
 
 from collections.abc import Callable
+from difflib import get_close_matches
 from math import isinf
 from typing import Any, NoReturn, TypeVar
 
@@ -143,7 +144,12 @@ class TokensReader(SparkParser):
         """Read these words or stop."""
         for word in words:
             if not self.take(word):
-                self.unexpected(word.upper())
+                self.unexpected(word.upper(), self.meant(word))
+
+    def meant(self, word: str) -> str | None:
+        """A hint if the token looks like a slip of this word."""
+        found = self._curr.text.lower() if self._curr else ""
+        return f"Did you mean {word.upper()}?" if get_close_matches(found, [word], cutoff=0.7) else None
 
     def is_mark(self, kind: TokenType, ahead: int = 0) -> bool:
         """Whether the token is of this kind."""

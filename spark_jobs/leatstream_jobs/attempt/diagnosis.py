@@ -12,6 +12,7 @@ from leatstream.plan.job_spec import JobSpec, StoreRef
 from leatstream_jobs.attempt.failed_records import with_record_faults
 from leatstream_jobs.attempt.failed_values import with_record
 from leatstream_jobs.attempt.failures import Failure, Link, chain_of, classify, spark_has_stopped
+from leatstream_jobs.attempt.missing_entities import with_missing_entity
 from leatstream_jobs.runtime.session import jvm_process
 
 if TYPE_CHECKING:
@@ -72,7 +73,8 @@ class Diagnosis:
         """What has failed; not the end of a batch that only the end of the JVM has cut off."""
         if not spark_has_stopped(chain):
             job = spec or self._spec
-            failure = with_record_faults(classify(chain, job), job, self._connect)
+            found = with_missing_entity(classify(chain, job), chain, job, self._connect)
+            failure = with_record_faults(found, job, self._connect)
             return with_record(failure, chain, self._spark, job, self._connect, self._breathe)
         process, end = jvm_process(self._spark), time.monotonic() + _TO_EXIT
         while process is not None and process.poll() is None and time.monotonic() < end:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 NO_TOPIC = ("UnknownTopicOrPartition", "UnknownTopicId")
+# A producer waits for a topic that does not exist, and then says this.
+NOT_IN_METADATA = "not present in metadata"
+TOPIC_MISSING = (*NO_TOPIC, NOT_IN_METADATA)
 GONE = (
     *NO_TOPIC,
     "KAFKA_DATA_LOSS",

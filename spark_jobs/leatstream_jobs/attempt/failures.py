@@ -22,7 +22,7 @@ from leatstream.errors import (
 )
 from leatstream.formats.excerpts import described, is_private
 from leatstream.model.types import from_spark
-from leatstream.plan.job_spec import JobSpec, SourceSpec
+from leatstream.plan.job_spec import JobSpec, SinkSpec, SourceSpec
 from leatstream.plan.record_place import RecordPlace
 from leatstream_jobs.attempt import failure_words as words
 from leatstream_jobs.attempt.marked_faults import FaultPlace, find_marked
@@ -186,7 +186,7 @@ def classify(chain: Sequence[Link], spec: JobSpec) -> Failure:
             "An executor has gone, and with it rows of the batch; the query continues from its checkpoint."
         )
         return Failure("job-failed", detail, condition, retryable=True)
-    if any(word in text for word in words.UNREACHABLE) and "not present in metadata" not in text:
+    if any(word in text for word in words.UNREACHABLE) and words.NOT_IN_METADATA not in text:
         # That one may as well be a topic that somebody has deleted.
         detail = f"A server that the job needs does not answer: {said}"
         return Failure("job-failed", detail, "store-unreachable", retryable=True)
@@ -253,6 +253,13 @@ def source_gone(source: SourceSpec, recreated: bool) -> Failure:
         f"Entity {source.entity} of {source.relation} in store {source.store.name} {what}.",
         "SOURCE_ENTITY_RECREATED" if recreated else "SOURCE_ENTITY_GONE",
     )
+
+
+def sink_gone(sink: SinkSpec) -> Failure:
+    """Somebody has deleted what the query writes to; an empty one in its place is not for a job to make."""
+    where = f"{sink.relation} in store {sink.store.name}"
+    detail = f"The sink's entity {sink.entity} of {where} does not exist any more."
+    return Failure("job-failed", detail, "SINK_ENTITY_GONE", retryable=False)
 
 
 def refused(error: LeatstreamError) -> Failure:

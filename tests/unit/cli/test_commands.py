@@ -135,10 +135,11 @@ def test_no_server_ends_with_69(leat: Leat, monkeypatch: pytest.MonkeyPatch, tmp
 
 def test_unreachable_server_is_named() -> None:
     def refuse(request: httpx2.Request) -> httpx2.Response:
-        raise httpx2.ConnectError("Connection refused", request=request)
+        raise httpx2.ConnectError("[Errno 111] Connection refused", request=request)
 
     client = Client(Connection("http://h:1", None, "--url"), httpx2.MockTransport(refuse))
-    with pytest.raises(Unreachable, match="http://h:1 \\(--url\\): Connection refused"):
+    told = "http://h:1 \\(--url\\): Connection refused. Check the address, and that the server runs"
+    with pytest.raises(Unreachable, match=told):
         client.call("GET", "/v1/server")
 
 
@@ -154,6 +155,11 @@ def test_authorities_are_read_for_tls_alone(
     monkeypatch.setattr(httpx2, "Client", lambda **more: given.append(more["verify"]) or whole(**more))
     Client(Connection(url, None, "--url"))
     assert given == [verified]
+
+
+def test_sql_without_a_statement_is_wrong_usage(service: Service, leat: Leat) -> None:
+    done = leat("sql", " ")
+    assert (done.status, "the text of the statements is empty" in done.err) == (2, True)
 
 
 def test_answer_that_is_no_problem_document_is_told_anyway(service: Service, leat: Leat) -> None:

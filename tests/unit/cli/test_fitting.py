@@ -226,6 +226,23 @@ def test_top_shows_trouble_first_and_no_figures_of_jobs_that_have_ended() -> Non
     ]
 
 
+def test_top_shows_every_kind_of_trouble_before_healthy_queries() -> None:
+    def in_state(name: str, state: str) -> dict[str, Any]:
+        return {"name": name, "status": {"state": state, "metrics": {}}}
+
+    items = [
+        running("a_healthy"),
+        in_state("b_stopped", "stopped"),
+        running("c_still", waits_for="Kafka at broker:9092 does not answer"),
+        in_state("d_starting", "starting"),
+        in_state("e_pending", "pending"),
+        in_state("f_lost", "lost"),
+        in_state("g_failed", "failed"),
+    ]
+    shown = ["g_failed", "c_still", "f_lost", "e_pending", "d_starting", "a_healthy", "b_stopped"]
+    assert [row[0] for row in figures(items)] == shown
+
+
 def test_top_once_is_for_scripts(service: Service, leat: Leat) -> None:
     answer = {"items": [running("b"), QUERY], "next_page_token": None}
     service.answer("GET", "/v1/queries", answer)

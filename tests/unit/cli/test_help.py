@@ -126,3 +126,26 @@ def test_tab_is_silent_without_a_server(
 def test_tab_gives_up_soon(monkeypatch: pytest.MonkeyPatch) -> None:
     client = Client(Connection("http://service.test", None, "a test"), timeout=shell_names._SECONDS)
     assert client._retry_for <= 3.0
+
+
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [
+        ("status", "leat query top --once"),
+        ("version", "leat --version"),
+        ("queries", "leat query list"),
+        ("stores", "leat store list"),
+        ("restart", "leat query restart or leat application restart"),
+        ("query describe q", "leat query get"),
+        ("query drop q", "leat query delete"),
+        ("store tail", None),
+        ("nonsense", None),
+    ],
+)
+def test_an_unknown_command_names_the_one_that_is_meant(leat: Leat, words: str, meant: str | None) -> None:
+    done = leat(*words.split())
+    text = " ".join(done.err.replace("│", " ").split())
+    assert done.status == 2
+    assert "No such command" in text
+    assert ("Try: " in text.partition("No such command")[2]) == (meant is not None)
+    assert meant is None or f"Try: {meant}" in text

@@ -69,6 +69,15 @@ def test_canonical_names(key: str, name: str) -> None:
     assert canonical_name(key) == name
 
 
+def test_a_property_of_sources_says_where_it_belongs() -> None:
+    with pytest.raises(RequestError) as caught:
+        read_relation_properties(
+            written("'topic'='a', 'starting.position'='earliest', 'value.format'='json'")
+        )
+    (fault,) = caught.value.faults
+    assert fault.hint == "It is a property of a source: FROM name WITH ('starting.position' = …)."
+
+
 def test_relation_faults_in_sql() -> None:
     text = "'topic.partitions'=0, 'valeu.format'='json', 'key.format'='csv', 'enable.upsert.mode'=TRUE"
     start = len("CREATE STORE x WITH (")

@@ -23,6 +23,8 @@ READ_IT = (
 )
 # The entity does not exist now: a restart has nothing to read.
 _GONE = frozenset(("SOURCE_ENTITY_GONE", "entity-not-found"))
+_NO_SINK = frozenset(("SINK_ENTITY_GONE", "entity-not-found"))
+_NO_ACCESS = frozenset(("store-auth-failed", "registry-auth-failed"))
 
 
 def way_out(query: Query, error: Mapping[str, Any]) -> str | None:
@@ -35,6 +37,8 @@ def way_out(query: Query, error: Mapping[str, Any]) -> str | None:
         return _past(query, RecordPlace(**record), undecodable=code == "undecodable-record")
     if code == "undecodable-record":
         return READ_IT
+    if code == "job-failed":
+        return _of_job(query, error)
     if code not in _WHY:
         return None
     feeds = any(source.get("feed") for source in query.job.get("sources", ()))
@@ -45,6 +49,44 @@ def way_out(query: Query, error: Mapping[str, Any]) -> str | None:
     return (
         f"{_WHY[code]}: RESTART QUERY {quote(query.name)} FROM EARLIEST, LATEST, TIMESTAMP '…' or OFFSETS "
         "'…'. DESCRIBE before it shows what is lost and what is repeated."
+    )
+
+
+def _of_job(query: Query, error: Mapping[str, Any]) -> str | None:
+    """What to do about a job that no restart cures, by the condition."""
+    name, condition = quote(query.name), error.get("condition")
+    if error.get("retryable"):
+        return None
+    again = f"RESTART QUERY {name} (leat query start {shlex.quote(query.name)})"
+    if condition in _NO_SINK:
+        return _sink_made_again(query, again)
+    if condition in _NO_ACCESS:
+        return (
+            "Correct the login (UPDATE STORE, UPDATE SCHEMA_REGISTRY) or its permissions there, then restart "
+            f"every query that it has ended: RESTART QUERIES FAILED BY '{condition}' "
+            f"(leat query restart --failed-by {condition})."
+        )
+    if error.get("expression"):
+        return (
+            "Change the statement so that it computes a value for every record (TRY_CAST, CASE): CREATE OR "
+            "REPLACE, PUT and terraform apply start the query again from its checkpoint."
+        )
+    return f"Correct the cause, then {again}: the query continues from its checkpoint."
+
+
+def _sink_made_again(query: Query, again: str) -> str:
+    sink = query.job.get("sink") or {}
+    store = sink.get("store") or {}
+    kind = connector_classes().get(str(store.get("kind")))
+    given = [one.name for one in kind.entity_properties] if kind is not None else []
+    values = {name: query.effective[name].value for name in given if name in query.effective}
+    clause = ", ".join(f"'{name}' = {value}" for name, value in values.items())
+    create = f"CREATE ENTITY {quote(str(sink.get('entity')))} IN STORE {quote(str(store.get('name')))}"
+    made = f"{create} WITH ({clause})" if clause else create
+    noun, name = kind.entity_noun if kind is not None else "entity", quote(query.name)
+    return (
+        f"Create the {noun} again ({made}), then {again}: the query continues from its checkpoint. To write "
+        f"earlier records again, as far as the sources have them: RESTART QUERY {name} FROM EARLIEST."
     )
 
 

@@ -20,7 +20,7 @@ from leatstream.errors import (
     RequestError,
     not_found,
 )
-from leatstream.model.names import Fqn
+from leatstream.model.names import Fqn, quote
 from leatstream.model.objects import (
     Meta,
     Relation,
@@ -195,7 +195,9 @@ def _made_by_query(unit: UnitOfWork, relation: Relation) -> CatalogError:
     return CatalogError(
         "has-dependents",
         f"{relation.fqn} is made by query {name}, which changes and deletes it.",
-        hint=f"Change or delete query {name}.",
+        hint=f"DROP QUERY {quote(name)} deletes both; CREATE OR REPLACE with another SELECT changes both."
+        if name is not None
+        else None,
     )
 
 

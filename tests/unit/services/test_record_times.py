@@ -6,19 +6,23 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from leatstream.rest.routes.entities import _milliseconds
+from leatstream.services.relations.record_streams import records_from
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def since(at: datetime | None) -> int | None:
+    return records_from(True, at, None, None).since
 
 
 @pytest.mark.parametrize("wanted", [0, 1, 1_080_013_681_741, 1_767_225_600_123, 2_190_872_395_739])
 def test_a_time_is_exact(wanted: int) -> None:
     at = EPOCH + timedelta(milliseconds=wanted)
-    assert _milliseconds(at) == wanted
-    assert _milliseconds(at.astimezone(timezone(timedelta(hours=5, minutes=30)))) == wanted
-    assert _milliseconds(at.replace(tzinfo=None)) == wanted
+    assert since(at) == wanted
+    assert since(at.astimezone(timezone(timedelta(hours=5, minutes=30)))) == wanted
+    assert since(at.replace(tzinfo=None)) == wanted
 
 
 def test_a_time_before_all_others_means_all() -> None:
     early = datetime.min.replace(tzinfo=timezone(timedelta(hours=14)))
-    assert (_milliseconds(early), _milliseconds(None)) == (0, None)
+    assert (since(early), since(None)) == (0, None)
