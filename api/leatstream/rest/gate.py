@@ -32,7 +32,16 @@ _BODY_SECONDS = 60.0  # a body has, from its first byte to its last
 # A slash inside a path segment (%2F), kept apart from those between segments. No name holds this character.
 SLASH = "\x1f"
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,128}\Z")
-_OPEN = ("/healthz", "/readyz", "/openapi.json", "/problems/", "/v1/sign-in", "/v1/session", console.HOME)
+_OPEN = (
+    "/healthz",
+    "/readyz",
+    "/openapi.json",
+    "/problems/",
+    "/v1/sign-in",
+    "/v1/session",
+    "/v1/invitations:accept",
+    console.HOME,
+)
 _DRIVERS = "/v1/drivers/"
 _SOCKET = "/graphql"
 
