@@ -331,6 +331,7 @@ def _open(
             revoked_grace=settings.revoked_grace_seconds,
             keep_events=settings.audit_days * 86_400.0,
             default_store=settings.default_store,
+            requests_per_second=settings.requests_per_second,
             public_url=settings.public_url,
             session_seconds=settings.session_hours * 3600,
             isolated_drivers=settings.launcher == "kubernetes",

@@ -87,6 +87,7 @@ class Settings(BaseSettings):
         driver_memory: heap of a driver's JVM.
         driver_environment: names of the server's variables that drivers on this machine inherit besides the
             usual ones, parted by commas; ``AWS_*`` is all that begin so.
+        driver_user: account that drivers of the launcher ``local`` run as; empty = the server's own.
         driver_jvm_options: flags of a driver's JVM; empty = both JIT compilers for queries with a driver of
             their own, the first one only for all others.
         json_workers: whether micro-batch queries with a driver of their own read JSON in Python workers.
@@ -110,6 +111,7 @@ class Settings(BaseSettings):
         keep_replaced_seconds: how long a query is kept after a blue-green replacement.
         allowed_networks: where stores and schema registries may be, beside public addresses: networks,
             addresses, host names, ``private``, ``loopback`` or ``*``, separated by commas.
+        requests_per_second: of one account on this server, ten times as many at once; 0 = any number.
         public_url: ``https://host`` at which browsers reach this server; empty = as their requests say.
         session_hours: how long a browser stays signed in by an identity provider.
         oidc: identity providers whose tokens are accepted (JSON list).
@@ -171,6 +173,7 @@ class Settings(BaseSettings):
     keep_replaced_seconds: float = Field(default=86_400.0, ge=0, le=31_536_000, allow_inf_nan=False)
     keep_checkpoints_seconds: float = Field(default=86_400.0, ge=600, le=31_536_000, allow_inf_nan=False)
     allowed_networks: _Networks = ""
+    requests_per_second: float = Field(default=100.0, ge=0, le=1_000_000, allow_inf_nan=False)
     public_url: Annotated[str, AfterValidator(_origin)] = ""
     session_hours: float = Field(default=12.0, gt=0, le=720, allow_inf_nan=False)
     oidc: Annotated[tuple[Issuer, ...], AfterValidator(check_issuers)] = ()

@@ -20,6 +20,7 @@ from leatstream.errors import AccessError, CatalogAway, LeatstreamError, Request
 from leatstream.rest import browsers, console, problem
 from leatstream.rest.loads import UNDERWAY, Loads, Underway
 from leatstream.rest.metrics import RequestTimes
+from leatstream.rest.rates import Rates
 from leatstream.services.driver_calls import authenticate_driver
 from leatstream.services.environment import Environment, Principal, authorization
 from leatstream.services.nouns.audit import in_use, note_refusal, note_refused_sign_in
@@ -54,6 +55,7 @@ class Gate:
         self._env = env
         self._times = times
         self._loads = loads
+        self._rates = Rates(env.settings.requests_per_second)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on, or answer it."""
@@ -186,6 +188,7 @@ class Gate:
             scope["leatstream.authenticate"] = again  # streams that outlive what the token may do
             principal = await again()
             scope["leatstream.principal"], caller = principal, principal.name
+            self._rates.take(caller)
         length = headers.get("content-length", "")
         if length.isdecimal() and int(length) > MAX_BODY_BYTES:
             await _drain(receive)

@@ -1,13 +1,15 @@
 import { useCallback, useEffect, useRef, useState } from "react";
 import { noteRefusal } from "./client";
 import { parseExact } from "./exact";
+import { patientFetch } from "./patience";
 import { ApiError, asApiError, errorOf, type FaultView } from "./problem";
 import { callerHeaders } from "./session";
 
 /** The lines of a streamed answer (NDJSON), as they come. */
 export async function* readLines(path: string, signal: AbortSignal): AsyncGenerator<string> {
   const headers = callerHeaders();
-  const response = await fetch(path, { headers: { ...headers, Accept: "application/x-ndjson" }, signal });
+  const init = { headers: { ...headers, Accept: "application/x-ndjson" }, signal };
+  const response = await patientFetch(new Request(path, init));
   if (!response.ok || response.body === null) {
     noteRefusal(response.status, headers.Authorization ?? null);
     throw await errorOf(response);
