@@ -102,6 +102,7 @@ class Settings(BaseSettings):
         kubernetes_cpu, kubernetes_memory: what a pod asks for.
         kubernetes_shared_memory: what the pod of a shared driver asks for instead.
         kubernetes_pod_template: file of a Pod that drivers' pods begin with.
+        kubernetes_own_checkpoints: whether a pod mounts the checkpoints of its query alone.
         kubernetes_url, kubernetes_namespace, kubernetes_token_file, kubernetes_ca_file: of the cluster;
             empty = the one in whose pod this server runs.
         driver_api_url: where pods reach this server.
@@ -143,6 +144,7 @@ class Settings(BaseSettings):
     driver_slots: _Some = 8
     driver_memory: _Heap = "512m"
     driver_environment: Annotated[tuple[str, ...], NoDecode] = ()
+    driver_user: str = ""
     driver_jvm_options: str = ""
     json_workers: bool = False
     msk_iam: bool = False
@@ -162,6 +164,7 @@ class Settings(BaseSettings):
     kubernetes_memory: _PodMemory = "1536Mi"
     kubernetes_shared_memory: _PodMemory = "2560Mi"
     kubernetes_pod_template: str = ""
+    kubernetes_own_checkpoints: bool = False
     kubernetes_url: str = ""
     kubernetes_namespace: str = ""
     kubernetes_token_file: str = ""
