@@ -23,7 +23,7 @@ from leatstream.engine.loop import ReconcileLoop
 from leatstream.engine.standstill import StandstillWatch
 from leatstream.errors import CatalogError, EngineError, SecretStoreError, StackError, StoreError
 from leatstream.formats.registry_client import RegistryAddress, RegistryClient
-from leatstream.launching import heaps, open_launcher, slots
+from leatstream.launching import driver_account, heaps, open_launcher, slots
 from leatstream.model.access import Scope, TokenRow
 from leatstream.model.networks import Networks
 from leatstream.model.objects import Store
@@ -293,6 +293,10 @@ def _open(
     clock = SystemClock()
     url_file = data_dir / "api.url"
     _write_private(url_file, url)
+    if settings.driver_user:
+        # Drivers pass through to what is theirs, and read where the API is; all else has modes of its own.
+        data_dir.chmod(0o711)
+        url_file.chmod(0o644)
     pool = DriverPool(
         open_unit,
         clock,
@@ -331,6 +335,7 @@ def _open(
             revoked_grace=settings.revoked_grace_seconds,
             keep_events=settings.audit_days * 86_400.0,
             default_store=settings.default_store,
+            requests_per_second=settings.requests_per_second,
             public_url=settings.public_url,
             session_seconds=settings.session_hours * 3600,
             isolated_drivers=settings.launcher == "kubernetes",
@@ -399,7 +404,11 @@ def open_checkpoints(settings: Settings, driver_environment: Mapping[str, str]) 
     """The files of checkpoints: in a directory, or under a URL that Hadoop's client reaches; no I/O."""
     root = settings.checkpoints
     if "://" not in root:
-        return CheckpointDirectory(Path(root))
+        account = driver_account(settings)
+        if account is None:
+            return CheckpointDirectory(Path(root))
+        account.give_all(Path(root))
+        return CheckpointDirectory(Path(root), account.files)
     # What Spark hands on to Hadoop in the drivers, by the same names.
     prefix, given = (
         "spark.hadoop.",

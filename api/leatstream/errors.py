@@ -83,8 +83,13 @@ class Kind:
 
 
 class LeatstreamError(Exception):
-    """Base of the tree. ``kinds`` maps each code of the family to what is fixed for it."""
+    """Base of the tree. ``kinds`` maps each code of the family to what is fixed for it.
 
+    Attributes:
+        retry_after: seconds that a client waits before it tries again, where that may help.
+    """
+
+    retry_after = 1
     kinds: ClassVar[dict[str, Kind]] = {}
     domain: ClassVar[str] = "internal"
 

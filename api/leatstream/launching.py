@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from leatstream.engine.clusters import Cluster
+from leatstream.engine.driver_account import DriverAccount, find_account
 from leatstream.engine.kubernetes_api import KubernetesApi, find_address
 from leatstream.engine.memory import size
-from leatstream.engine.pod_manifests import PodPlan, read_template
+from leatstream.engine.pod_manifests import PodPlan, mounts_checkpoints, read_template
 from leatstream.engine.pods import PodLauncher
 from leatstream.engine.processes import DriverCommand, LocalLauncher
 from leatstream.errors import StackError, sentence
@@ -47,6 +49,9 @@ def open_launcher(
     if settings.launcher == "kubernetes":
         return _pods(settings, server, data_dir / "logs" / "drivers", variables)
     cluster = _cluster(settings)
+    account = driver_account(settings)
+    if account is not None:
+        account.check({**variables, "": str(url_file)})
     return LocalLauncher(
         DriverCommand(
             url_file=url_file,
@@ -62,8 +67,32 @@ def open_launcher(
             inherited=settings.driver_environment,
             dedicated=_dedicated(settings),
             launcher=settings.launcher,
+            account=account,
         )
     )
+
+
+def driver_account(settings: Settings) -> DriverAccount | None:
+    """The account that drivers run as; None = the server's own.
+
+    Raises:
+        StackError: ``part-failed``, there is no such account, or other settings do not fit.
+    """
+    if not settings.driver_user:
+        return None
+    faults = []
+    if settings.launcher != "local":
+        faults.append(f"it is for the launcher local, and this one is {settings.launcher}")
+    if settings.catalog.startswith("sqlite"):
+        faults.append(
+            "the catalog must be in PostgreSQL, as the files of SQLite's views would be the drivers'"
+        )
+    if "://" in settings.checkpoints:
+        faults.append("the checkpoints must be in a directory")
+    if faults:
+        detail = f"LEATSTREAM_DRIVER_USER cannot be used: {'; '.join(faults)}"
+        raise StackError("part-failed", sentence(detail), hint="See docs/deploy.md.")
+    return find_account(settings.driver_user)
 
 
 def _dedicated(settings: Settings) -> dict[str, str]:
@@ -109,6 +138,21 @@ def _cluster(settings: Settings) -> Cluster | None:
     )
 
 
+def _unfit_for_own_checkpoints(settings: Settings, template: Mapping[str, Any]) -> list[str]:
+    """Why a pod cannot mount the checkpoints of its query alone."""
+    setting, root = "LEATSTREAM_KUBERNETES_OWN_CHECKPOINTS", settings.checkpoints
+    if "://" in root:
+        return [f"{setting} is for checkpoints on a volume, and these are under {root}"]
+    faults = []
+    if not mounts_checkpoints(template, root):
+        faults.append(f"{setting} is set, and the pod template mounts no volume at {root}")
+    if settings.warm_drivers:
+        faults.append(
+            f"{setting} needs LEATSTREAM_WARM_DRIVERS=0: a pod that runs already can mount nothing more"
+        )
+    return faults
+
+
 def _pods(settings: Settings, server: str, log_dir: Path, environment: Mapping[str, str]) -> PodLauncher:
     faults = []
     if settings.catalog.startswith("sqlite"):
@@ -117,6 +161,9 @@ def _pods(settings: Settings, server: str, log_dir: Path, environment: Mapping[s
         faults.append("LEATSTREAM_KUBERNETES_IMAGE is not set")
     if not settings.driver_api_url:
         faults.append("LEATSTREAM_DRIVER_API_URL is not set, so drivers would not find this server")
+    template = read_template(settings.kubernetes_pod_template)
+    if settings.kubernetes_own_checkpoints:
+        faults += _unfit_for_own_checkpoints(settings, template)
     if faults:
         raise StackError(
             "part-failed",
@@ -136,7 +183,8 @@ def _pods(settings: Settings, server: str, log_dir: Path, environment: Mapping[s
         orphan_seconds=settings.driver_orphan_seconds,
         stop_seconds=settings.stop_grace_seconds,
         warm_up_kafka=settings.warm_up_kafka,
-        template=read_template(settings.kubernetes_pod_template),
+        checkpoints=settings.checkpoints if settings.kubernetes_own_checkpoints else "",
+        template=template,
     )
     address = find_address(
         settings.kubernetes_url,

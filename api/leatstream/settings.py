@@ -87,6 +87,7 @@ class Settings(BaseSettings):
         driver_memory: heap of a driver's JVM.
         driver_environment: names of the server's variables that drivers on this machine inherit besides the
             usual ones, parted by commas; ``AWS_*`` is all that begin so.
+        driver_user: account that drivers of the launcher ``local`` run as; empty = the server's own.
         driver_jvm_options: flags of a driver's JVM; empty = both JIT compilers for queries with a driver of
             their own, the first one only for all others.
         json_workers: whether micro-batch queries with a driver of their own read JSON in Python workers.
@@ -101,6 +102,7 @@ class Settings(BaseSettings):
         kubernetes_cpu, kubernetes_memory: what a pod asks for.
         kubernetes_shared_memory: what the pod of a shared driver asks for instead.
         kubernetes_pod_template: file of a Pod that drivers' pods begin with.
+        kubernetes_own_checkpoints: whether a pod mounts the checkpoints of its query alone.
         kubernetes_url, kubernetes_namespace, kubernetes_token_file, kubernetes_ca_file: of the cluster;
             empty = the one in whose pod this server runs.
         driver_api_url: where pods reach this server.
@@ -110,6 +112,7 @@ class Settings(BaseSettings):
         keep_replaced_seconds: how long a query is kept after a blue-green replacement.
         allowed_networks: where stores and schema registries may be, beside public addresses: networks,
             addresses, host names, ``private``, ``loopback`` or ``*``, separated by commas.
+        requests_per_second: of one account on this server, ten times as many at once; 0 = any number.
         public_url: ``https://host`` at which browsers reach this server; empty = as their requests say.
         session_hours: how long a browser stays signed in by an identity provider.
         oidc: identity providers whose tokens are accepted (JSON list).
@@ -141,6 +144,7 @@ class Settings(BaseSettings):
     driver_slots: _Some = 8
     driver_memory: _Heap = "512m"
     driver_environment: Annotated[tuple[str, ...], NoDecode] = ()
+    driver_user: str = ""
     driver_jvm_options: str = ""
     json_workers: bool = False
     msk_iam: bool = False
@@ -160,6 +164,7 @@ class Settings(BaseSettings):
     kubernetes_memory: _PodMemory = "1536Mi"
     kubernetes_shared_memory: _PodMemory = "2560Mi"
     kubernetes_pod_template: str = ""
+    kubernetes_own_checkpoints: bool = False
     kubernetes_url: str = ""
     kubernetes_namespace: str = ""
     kubernetes_token_file: str = ""
@@ -171,6 +176,7 @@ class Settings(BaseSettings):
     keep_replaced_seconds: float = Field(default=86_400.0, ge=0, le=31_536_000, allow_inf_nan=False)
     keep_checkpoints_seconds: float = Field(default=86_400.0, ge=600, le=31_536_000, allow_inf_nan=False)
     allowed_networks: _Networks = ""
+    requests_per_second: float = Field(default=100.0, ge=0, le=1_000_000, allow_inf_nan=False)
     public_url: Annotated[str, AfterValidator(_origin)] = ""
     session_hours: float = Field(default=12.0, gt=0, le=720, allow_inf_nan=False)
     oidc: Annotated[tuple[Issuer, ...], AfterValidator(check_issuers)] = ()

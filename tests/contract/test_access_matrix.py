@@ -71,6 +71,7 @@ WORLD: dict[str, dict[str, Any]] = {
     "users/u": {"roles": ["public"]},
     "service-accounts/sa": {"roles": ["public"]},
 }
+INVITED = '"i@example.com"'
 # The object of each kind that grants name.
 OBJECTS = {
     "database": "demo",
@@ -122,6 +123,7 @@ NAMES = {
     "user": "u",
     "service_account": "sa",
     "token": "t",
+    "invitation": INVITED,
     "privilege": "usage",
     "on": "store",
     "member_kind": "user",
@@ -183,6 +185,7 @@ ASKS: dict[str, Ask] = {
     "put_service_account": new("service_account", {}),
     "create_token": new("token", {"account": "idle"}),
     "rotate_token": Ask(body={"grace_minutes": 0}),
+    "create_invitation": new("invitation", {"roles": ["public"]}, '"fresh@example.com"'),
     "get_permissions": Ask(params={"on": "store", "name": "k"}),
     "follow_events": Ask(params={"follow": "false"}),
     "put_grant": Ask({"role": "idle"}, {}, {"name": "k"}),
@@ -194,6 +197,7 @@ ASKS: dict[str, Ask] = {
 }
 # Not asked here: each needs a state of its own, and has tests of its own.
 ELSEWHERE = {
+    "accept_invitation",  # counts once: tests/contract/test_invitations.py
     "get_sign_in",  # of a configured issuer: tests/contract/test_sign_in.py
     "read_rows",  # tests/contract/test_select.py: a running SELECT is its account's own
     "follow_query_logs",  # does not end; as get_query_logs
@@ -235,6 +239,7 @@ class World:
         self.put("roles/owners", {})
         self.put("users/v", {"roles": []})
         self.must(client.post("/v1/tokens/t", json={"account": "sa"}))
+        self.invite()
         self.orgadmin = self.as_role("orgadmin", "chief", "admin")
         self.nobodies = {
             "no token": self.bearing(None),
@@ -259,6 +264,10 @@ class World:
         """The JSON of an answer that went well."""
         assert answer.status_code < 300, answer.text
         return answer.json() if answer.content else None
+
+    def invite(self) -> None:
+        """Make the invitation of the world, again."""
+        self.must(self.admin.post(f"/v1/invitations/{INVITED}", json={"roles": ["public"]}))
 
     def put(self, path: str, body: Any) -> None:
         """Put an object of the world, again."""
@@ -366,6 +375,8 @@ class Row:
                 world.put("roles/ro", WORLD["roles/ro"])
             elif self.operation == "delete_membership":
                 world.put("users/u", WORLD["users/u"])
+            elif self.operation == "delete_invitation":
+                world.invite()
             elif self.operation == "revoke_token":
                 world.must(world.admin.post("/v1/tokens/t", json={"account": "sa"}))
         elif answer.status_code == 201:
@@ -510,6 +521,10 @@ TEXTS: dict[str, tuple[str, str | None]] = {
     "create_role": ("CREATE ROLE fresh", "DROP ROLE fresh"),
     "create_account": ("CREATE USER fresh", "DROP USER fresh"),
     "create_token": ("CREATE API_TOKEN fresh WITH ('account' = 'idle')", "DROP API_TOKEN fresh"),
+    "invite_user": (
+        "INVITE USER 'fresh@example.com' WITH ('roles' = 'public')",
+        "DROP INVITATION 'fresh@example.com'",
+    ),
     "grant_privileges": ("GRANT USAGE ON STORE k TO ROLE idle", "REVOKE USAGE ON STORE k FROM ROLE idle"),
     "grant_role": ("GRANT ROLE public TO USER v", "REVOKE ROLE public FROM USER v"),
     "can_i": ("CAN I USAGE ON STORE k", None),

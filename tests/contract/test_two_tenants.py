@@ -35,6 +35,7 @@ LISTS = (
     "users",
     "service_accounts",
     "api_tokens",
+    "invitations",
 )
 
 
@@ -46,6 +47,10 @@ class Tenant:
         grants = [{"privilege": f"create_{kind}", "on": "organization"} for kind in CREATES]
         put(admin, f"roles/{c}_role", {"grants": grants})
         put(admin, f"service-accounts/{c}_account", {"roles": [f"{c}_role"]})
+        invited = admin.post(
+            f'/v1/invitations/"{c}@example.com"', json={"roles": [f"{c}_role"], "comment": c}
+        )
+        invited.raise_for_status()
         made = admin.post(f"/v1/tokens/{c}_token", json={"account": f"{c}_account", "scope": "admin"})
         headers = {"Authorization": f"Bearer {made.json()['value']}"}
         self.client = contexts.enter_context(
@@ -96,6 +101,7 @@ class Tenant:
             "user": f"{c}_account",
             "service_account": f"{c}_account",
             "token": f"{c}_token",
+            "invitation": f'"{c}@example.com"',
             "member": f"{c}_account",
             "member_kind": "service_account",
             "privilege": "create_store",

@@ -240,6 +240,7 @@ STATEMENTS: dict[type[s.Statement], st.SearchStrategy[Any]] = {
     access.CreateToken: _plain(
         access.CreateToken, name=ONE, properties=MAYBE_GIVEN, comment=_COMMENTS, if_not_exists=_FLAG
     ),
+    access.InviteUser: _plain(access.InviteUser, name=ONE, properties=MAYBE_GIVEN, comment=_COMMENTS),
     access.GrantPrivileges: _GRANTS | _REVOKES,
     access.GrantRole: _plain(
         access.GrantRole, role=ONE, noun=st.sampled_from(("role", *access.ACCOUNTS)), name=ONE, revoke=_FLAG

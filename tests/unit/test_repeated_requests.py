@@ -15,6 +15,7 @@ from leatstream.cli.connection import Connection
 from leatstream_terraform import rest as provider
 
 AWAY = {"code": "catalog-unreachable", "detail": "away"}
+MANY = {"code": "too-many-requests", "detail": "100 a second"}
 BUSY = {"code": "catalog-busy", "detail": "busy"}
 GONE = {"code": "not-found", "detail": "no such query"}
 STALE = {"code": "stale", "detail": "changed"}
@@ -97,6 +98,25 @@ def test_what_might_happen_twice_is_told(client: Any, method: str, path: str) ->
 @pytest.mark.parametrize("method", ["GET", "PUT", "DELETE", "POST", "PATCH"])
 def test_what_was_not_done_is_sent_again_whatever_it_is(client: Any, method: str) -> None:
     assert client.ask(method, "/v1/statements", (503, BUSY), (200, {})) == (2, None)
+
+
+@pytest.mark.parametrize("method", ["GET", "POST", "PATCH"])
+def test_an_account_that_sends_too_many_requests_waits_and_goes_on(client: Any, method: str) -> None:
+    assert client.ask(method, "/v1/statements", (429, MANY), (429, MANY), (200, {})) == (3, None)
+    assert client.pauses == [1.0, 1.0]
+
+
+def test_so_does_one_that_asks_for_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    pauses: list[float] = []
+    monkeypatch.setattr(cli, "_sleep", pauses.append)
+    answers = [
+        httpx2.Response(429, json=MANY, headers={"Retry-After": "3"}),
+        httpx2.Response(200, text='{"n": 1}\n'),
+    ]
+    transport = httpx2.MockTransport(lambda _: answers.pop(0))
+    made = cli.Client(Connection("http://s.test", "t", "a test"), transport)
+    assert list(made.records("/v1/stores/k/entities/t")) == ['{"n": 1}']
+    assert pauses == [3.0]
 
 
 def test_the_command_line_reports_a_store_that_is_away_at_once(monkeypatch: pytest.MonkeyPatch) -> None:

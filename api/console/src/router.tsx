@@ -43,6 +43,11 @@ const signIn = createRoute({
   },
   component: lazyRouteComponent(() => import("./routes/SignIn"), "SignIn"),
 });
+const invitation = createRoute({
+  getParentRoute: () => root,
+  path: "/invitation",
+  component: lazyRouteComponent(() => import("./routes/Invitation"), "Invitation"),
+});
 const inside = createRoute({
   getParentRoute: () => root,
   id: "inside",
@@ -203,6 +208,7 @@ const storeScreens = [stores, newStore, store, changeStore, entity] as const;
 export const router = createRouter({
   routeTree: root.addChildren([
     signIn,
+    invitation,
     inside.addChildren([
       ...[home, sql, ...storeScreens, catalog, relation, registries, registry],
       ...[queries, query, lineage, access, role, ...screens],

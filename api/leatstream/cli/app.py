@@ -28,6 +28,7 @@ from leatstream.cli import (
     export,
     function_sources,
     graphql,
+    invitations,
     lineage,
     login,
     project,
@@ -125,6 +126,7 @@ _WITH_MORE = {
     "user": roles.account_app("user"),
     "service-account": roles.account_app("service-account"),
     "api-token": access.app,
+    "invitation": invitations.app,
 }
 for _noun in NOUNS:
     if _noun.name not in _WITH_MORE:

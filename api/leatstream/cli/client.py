@@ -129,8 +129,7 @@ class Client:
                 if left <= 0 or creates or not _may_help(code, method, path):
                     raise
                 doubt = doubt or code == _IN_DOUBT
-            asked = answer.headers.get("Retry-After", "")
-            _sleep(min(max(pause, float(asked) if asked.isdecimal() else 0.0), left))
+            _sleep(min(max(pause, _asked(answer)), left))
             pause = min(pause * 2, _LONGEST_PAUSE)
 
     def items(self, path: str, params: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
@@ -210,14 +209,30 @@ class Client:
         request = self._http.build_request("GET", path, params=_given(params), headers=accept)
         request.extensions["timeout"] = {"connect": 5.0, "read": None, "write": 30.0, "pool": 5.0}
         with self._failures():
-            answer = self._http.send(request, stream=True)
+            answer = self._opened(request)
             try:
-                if answer.status_code >= 400:
-                    answer.read()
-                    _refuse_problem(answer)
                 yield from (line for line in answer.iter_lines() if line.strip())
             finally:
                 answer.close()
+
+    def _opened(self, request: httpx2.Request) -> httpx2.Response:
+        """The answer to a request for lines, sent again as ``call`` does."""
+        end, pause = time.monotonic() + self._retry_for, 0.25
+        while True:
+            answer = self._http.send(request, stream=True)
+            if answer.status_code < 400:
+                return answer
+            try:
+                answer.read()
+                _refuse_problem(answer)
+            except ProblemAnswer as refusal:
+                left = end - time.monotonic()
+                if left <= 0 or refusal.problem.get("code") not in _UNDONE:
+                    raise
+            finally:
+                answer.close()
+            _sleep(min(max(pause, _asked(answer)), left))
+            pause = min(pause * 2, _LONGEST_PAUSE)
 
     @contextmanager
     def _failures(self) -> Iterator[None]:
@@ -235,6 +250,12 @@ def _may_help(code: str | None, method: str, path: str) -> bool:
     """Whether the same request may be sent again; the provider has the same rule (its ``rest.py``)."""
     again = method in ("GET", "PUT", "DELETE") or path.endswith(":validate")
     return code in _UNDONE or (again and code == _IN_DOUBT)
+
+
+def _asked(answer: httpx2.Response) -> float:
+    """Seconds that the service asks to wait."""
+    asked = answer.headers.get("Retry-After", "")
+    return float(asked) if asked.isdecimal() else 0.0
 
 
 def _given(params: Mapping[str, Any] | None) -> dict[str, Any]:

@@ -153,7 +153,7 @@ _NAMED = {
         noun: noun for noun in ("database", "schema", "store", "entity", "query", "secret", "schema_registry")
     },
     **{noun: noun for noun in ("descriptor_source", "function_source", "function", "application")},
-    **{noun: noun for noun in ("role", "user", "service_account", "api_token")},
+    **{noun: noun for noun in ("role", "user", "service_account", "api_token", "invitation")},
     **{"savepoint": "savepoint", "topic": "entity", "namespace": "schema"},
 }
 

@@ -103,6 +103,10 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "api-token create laptop",
         "api-token create ci_plan --account ci --scope read --days 30",
     ),
+    "invitation create": (
+        "invitation create ann@example.com --role analyst",
+        "invitation create bob@example.com --role analyst --role reader --default-role reader --days 2",
+    ),
     "api-token rotate": ("api-token rotate ci_plan --grace-minutes 60",),
     "secret create": (
         "secret create kafka_password < password.txt",
@@ -117,7 +121,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "schema-registry subjects": ("schema-registry subjects registry --q pageviews",),
     "schema-registry versions": ("schema-registry versions registry pageviews-value",),
     "schema-registry subject": ("schema-registry subject registry pageviews-value --version 2",),
-    "login": ("login", "login --device"),
+    "login": ("login", "login --device", "login --invitation"),
     "logout": ("logout",),
     "whoami": ("whoami", "whoami -o json"),
     "audit": (
@@ -152,6 +156,7 @@ _NAMES = {
     "user": ("ann", None),
     "service-account": ("ci", None),
     "api-token": ("ci_plan", None),
+    "invitation": ("ann@example.com", None),
 }
 for _noun, (_name, _parent) in _NAMES.items():
     _list = f"{_noun} list {_parent}" if _parent else f"{_noun} list"

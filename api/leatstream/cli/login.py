@@ -27,11 +27,20 @@ def login(
     browser: Annotated[
         bool, typer.Option("--browser/--no-browser", help="Open the address, or only print it.")
     ] = True,
+    invitation: Annotated[
+        bool,
+        typer.Option("--invitation", help="Take an invitation: asks for its link, or reads it from a pipe."),
+    ] = False,
     port: Annotated[
         int, typer.Option(help="Port of the redirect to this machine; 0 picks a free one.", min=0, max=65535)
     ] = 0,
 ) -> None:
-    """Sign in to the server with your identity provider, and keep the token on this machine."""
+    """Sign in to the server with your identity provider or an invitation, and keep the token here."""
+    if invitation:
+        from leatstream.cli.invitations import take
+
+        take(context)
+        return
     from leatstream.cli import sign_ins
     from leatstream.cli.client import Client
     from leatstream.identity.provider import Provider
@@ -61,13 +70,18 @@ def logout(context: typer.Context) -> None:
     from leatstream.errors import LeatstreamError
     from leatstream.identity.provider import Provider
 
-    url = _connection(context).url
+    connection = _connection(context)
+    url = connection.url
     entry = sign_ins.find(url)
     if entry is None:
         stderr().print(f"You are not signed in to {url}.", markup=False)
         return
     sign_ins.keep(url, None)
     stderr().print(f"Signed out of {url}.", markup=False)
+    if entry.get("api_token"):
+        from leatstream.cli.invitations import end
+
+        end(connection, entry)
     if entry.get("refresh_token"):
         try:
             Provider(entry["sign_in"]).revoke(entry["refresh_token"])

@@ -254,6 +254,14 @@ NOUNS = (
         _top("tokens"),
     ),
     Noun(
+        "invitation",
+        "invitations",
+        "MAIL",
+        exact_path("invitations"),
+        ("mail", "roles", "default_role", "scope", "expires_at", "created_by"),
+        _top("invitations"),
+    ),
+    Noun(
         "query",
         "queries",
         "QUERY",

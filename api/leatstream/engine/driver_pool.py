@@ -115,7 +115,9 @@ class DriverPool:
             shared, alive = driver.row.role == "shared", self._processes.alive(driver)
             self._ended.note(driver, alive=alive)
             empty = shared and not driver.queries and driver.state == "idle"
-            if not alive or driver.silent() or (empty and time.monotonic() - driver.given > _EMPTY):
+            # Of before the setting: it sees the files of all queries.
+            astray = self._processes.for_one_query and driver.waits_for_work()
+            if not alive or astray or driver.silent() or (empty and time.monotonic() - driver.given > _EMPTY):
                 found.append(driver)
         return found
 
@@ -130,8 +132,8 @@ class DriverPool:
         cold = sum(d.warmed is None and d.row.role != "analyzer" for d in list(self._drivers.values()))
         return self._admission.crowded(cold)
 
-    def _start(self, role: str) -> PooledDriver:
-        driver = self._processes.launch(role)
+    def _start(self, role: str, query_id: str | None = None) -> PooledDriver:
+        driver = self._processes.launch(role, query_id)
         self._drivers[driver.row.id] = driver  # it may ask before the catalog knows
         try:
             self._processes.add(driver.row)
@@ -210,12 +212,14 @@ class DriverPool:
                 return None
             if sharing is not None:
                 return self._seat(query_id, sharing)
-            free = [d for d in self._drivers.values() if d.waits_for_work() and self._processes.alive(d)]
+            free = [
+                d for d in self._drivers.values() if self._may_get(d, query_id) and self._processes.alive(d)
+            ]
             free.sort(key=lambda d: (d.state != "idle", d.row.created_at))
             if free:
                 driver = free[0]
             elif self._may_start("dedicated", waited_for=is_selection(query_id)):
-                driver = self._start("dedicated")
+                driver = self._start("dedicated", query_id)
             else:
                 return None
             with self._lock:
@@ -230,6 +234,12 @@ class DriverPool:
                     driver.row, driver.state = row, state
                 raise
             return driver.row.id
+
+    def _may_get(self, driver: PooledDriver, query_id: str) -> bool:
+        """Whether a driver is free for a query."""
+        if self._processes.for_one_query:  # that could not be given to it before
+            return driver.row.query_id == query_id and driver.state in ("starting", "warming", "idle")
+        return driver.waits_for_work()
 
     def _seat(self, query_id: str, sharing: Sharing) -> str | None:
         """A place in a shared driver: the one that is named, else the fullest, so that few are needed."""
@@ -280,7 +290,7 @@ class DriverPool:
         alive = self._living()
         with self._lock:
             driver = self._drivers.get(driver_id)
-            if driver is None or driver.row.role != "dedicated":
+            if driver is None or driver.row.role != "dedicated" or self._processes.for_one_query:
                 return False
             if driver.row.query_id != query_id or (driver.state == "leaving" and not driver.ends):
                 return True

@@ -49,11 +49,16 @@ class DriverProcesses:
         """End what was started and never written down, or is not in the catalog any more."""
         self._launcher.end_strangers(known)
 
-    def launch(self, role: str) -> PooledDriver:
-        """Start a process; the catalog does not know it yet."""
+    @property
+    def for_one_query(self) -> bool:
+        """Whether dedicated drivers see the files of one query alone."""
+        return self._launcher.for_one_query
+
+    def launch(self, role: str, query_id: str | None = None) -> PooledDriver:
+        """Start a process, perhaps for one query; the catalog does not know it yet."""
         token, _, token_hash = mint_token()
         driver_id = new_id("drv")
-        pid = self._launcher.start(driver_id, role, token)
+        pid = self._launcher.start(driver_id, role, token, query_id)
         now = self._clock.now()
         row = DriverRow(
             id=driver_id,
@@ -63,6 +68,7 @@ class DriverProcesses:
             started_at=now.timestamp(),
             created_at=now,
             server=self._server,
+            query_id=query_id if self.for_one_query else None,
         )
         return PooledDriver(row, "starting")
 

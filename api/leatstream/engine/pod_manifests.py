@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from leatstream.engine.processes import DRIVER_MARK
@@ -35,6 +35,8 @@ class PodPlan:
         orphan_seconds: how long a driver continues without the server.
         stop_seconds: how long it may take to end in order.
         warm_up_kafka: broker to warm up against, or None.
+        checkpoints: their root, on a volume of the template, if a pod mounts those of its query alone; else
+            empty.
         template: a Pod to begin with: volumes, node selectors, tolerations, resources, labels.
     """
 
@@ -51,6 +53,7 @@ class PodPlan:
     shared: Mapping[str, str] = field(default_factory=dict)
     dedicated: Mapping[str, str] = field(default_factory=dict)
     shared_memory: str | None = None
+    checkpoints: str = ""
     template: Mapping[str, Any] = field(default_factory=dict)
 
     def labels(self) -> dict[str, str]:
@@ -97,11 +100,41 @@ def pod_name(driver_id: str) -> str:
     return f"leat-{driver_id.replace('_', '-').lower()}"
 
 
-def pod_manifest(plan: PodPlan, driver_id: str, role: str, server: str, owner_uid: str) -> dict[str, Any]:
+def folder_of(checkpoints: str, query_id: str) -> str:
+    """Where the checkpoints of a query lie, below those of all."""
+    return f"{checkpoints.rstrip('/')}/queries/{query_id}"
+
+
+def mounts_checkpoints(template: Mapping[str, Any], checkpoints: str) -> bool:
+    """Whether a template mounts a volume that has the checkpoints into the driver."""
+    containers = template.get("spec", {}).get("containers") or ()
+    mounts = [mount for container in containers for mount in container.get("volumeMounts") or ()]
+    return any(_below(mount, checkpoints) is not None for mount in mounts)
+
+
+def _below(mount: Mapping[str, Any], checkpoints: str) -> str | None:
+    """Where the checkpoints lie on the volume of a mount; None if they are elsewhere."""
+    place, root = PurePosixPath(mount.get("mountPath", "")), PurePosixPath(checkpoints)
+    if not root.is_relative_to(place) or place == PurePosixPath("/"):
+        return None
+    return str(PurePosixPath(mount.get("subPath", ""), root.relative_to(place)))
+
+
+def pod_manifest(
+    plan: PodPlan, driver_id: str, role: str, server: str, owner_uid: str, query_id: str | None = None
+) -> dict[str, Any]:
     """The pod of a driver.
 
     An init container copies token and address out of the Secret into memory, so that the driver can delete
     the token as soon as it has read it: code of users that runs in it later finds none.
+
+    Args:
+        plan: what all pods have in common.
+        driver_id: of the driver.
+        role: of the driver.
+        server: id of the server.
+        owner_uid: of the service account that owns the pod.
+        query_id: of the query whose checkpoints alone a dedicated driver mounts, if the plan says so.
     """
     memory = plan.shared_memory if role == "shared" and plan.shared_memory else plan.memory
     own = {
@@ -149,7 +182,24 @@ def pod_manifest(plan: PodPlan, driver_id: str, role: str, server: str, owner_ui
         }
     }
     found: dict[str, Any] = merged(merged(usual, plan.template), own)
+    if plan.checkpoints and role != "shared":
+        _narrow(plan, found["spec"], query_id)
     return found
+
+
+def _narrow(plan: PodPlan, spec: dict[str, Any], query_id: str | None) -> None:
+    """Mount the checkpoints of one query in place of all; without a query none."""
+    for container in spec["containers"]:
+        kept = []
+        for mount in container.get("volumeMounts", []):
+            below = _below(mount, plan.checkpoints)
+            if below is None:
+                kept.append(mount)
+            elif query_id is not None:
+                own = folder_of(below, query_id).removeprefix("./")
+                place = folder_of(plan.checkpoints, query_id)
+                kept.append({**mount, "mountPath": place, "subPath": own})
+        container["volumeMounts"] = kept
 
 
 def _token_copier(plan: PodPlan) -> dict[str, Any]:

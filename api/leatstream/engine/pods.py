@@ -17,12 +17,13 @@ from leatstream.engine.pod_manifests import (
     CONTAINER,
     DRIVER_LABEL,
     PodPlan,
+    folder_of,
     pod_manifest,
     pod_name,
     secret_manifest,
 )
 from leatstream.engine.processes import forget_logs, read_log
-from leatstream.errors import EngineError, StackError
+from leatstream.errors import EngineError, StackError, sentence
 
 _log = logging.getLogger(__name__)
 _FRESH = 1.0  # seconds that a list of pods is believed
@@ -70,10 +71,17 @@ class PodLauncher:
         except EngineError as error:
             raise StackError("part-failed", error.detail, hint=error.faults[0].hint) from error
 
-    def start(self, driver_id: str, role: str, token: str) -> int:
+    @property
+    def for_one_query(self) -> bool:
+        """Whether a pod mounts the checkpoints of its query alone."""
+        return bool(self._plan.checkpoints)
+
+    def start(self, driver_id: str, role: str, token: str, query_id: str | None = None) -> int:
         """Make the pod, then its Secret, which the pod waits for and owns."""
         name = pod_name(driver_id)
-        manifest = pod_manifest(self._plan, driver_id, role, self._server, self._owner_uid())
+        if self._plan.checkpoints and query_id is not None:
+            self._make_folder(query_id)
+        manifest = pod_manifest(self._plan, driver_id, role, self._server, self._owner_uid(), query_id)
         pod = self._api.create("pods", manifest) or self._api.find("pods", name)
         if pod is None:
             raise EngineError("engine-unavailable", f"Pod {name} was made and has vanished.")
@@ -86,6 +94,15 @@ class PodLauncher:
         with self._lock:
             self._seen.pods[name] = pod
         return 0
+
+    def _make_folder(self, query_id: str) -> None:
+        """The folder that the pod mounts: a node would make one that belongs to root."""
+        folder = Path(folder_of(self._plan.checkpoints, query_id))
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            detail = f"The folder {folder} of a query's checkpoints cannot be made: {error.strerror}"
+            raise EngineError("engine-unavailable", sentence(detail)) from None
 
     def is_alive(self, driver_id: str, pid: int) -> bool:
         """Whether its pod exists and is not over; what cannot be seen is taken to live."""

@@ -15,6 +15,7 @@ from typing import Any
 
 import psutil
 
+from leatstream.engine.driver_account import DriverAccount
 from leatstream.engine.driver_environment import passed
 from leatstream.engine.memory import heap_of
 from leatstream.errors import EngineError, sentence
@@ -43,6 +44,7 @@ class DriverCommand:
         inherited: names of the server's variables that drivers get besides those of the allow list.
         shared, dedicated: what the environment of such a driver has instead.
         launcher: its name in the settings.
+        account: that drivers run as; None = the server's own.
     """
 
     url_file: Path
@@ -58,6 +60,7 @@ class DriverCommand:
     inherited: Sequence[str] = ()
     dedicated: Mapping[str, str] = field(default_factory=dict)
     launcher: str = "local"
+    account: DriverAccount | None = None
 
     def heap(self, role: str) -> int | None:
         """Bytes of a driver's heap; None where Spark's own default holds."""
@@ -71,10 +74,7 @@ class DriverCommand:
         """Start a driver in a process group of its own; it outlives this process on purpose."""
         for directory in (self.work_dir, self.log_dir):
             directory.mkdir(parents=True, exist_ok=True, mode=0o700)
-        token_file = self.work_dir / f"{driver_id}.token"
-        descriptor = os.open(token_file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(descriptor, "w") as stream:
-            stream.write(token)
+        token_file = self._write_token(driver_id, token)
         argv = [sys.executable, "-m", "leatstream_jobs", "--driver-id", driver_id, "--role", role]
         argv += ["--url-file", str(self.url_file), "--token-file", str(token_file)]
         argv += ["--slots", str(self.slots), "--work-dir", str(self.work_dir / driver_id)]
@@ -83,6 +83,8 @@ class DriverCommand:
             argv += ["--warm-up-kafka", self.warm_up_kafka]
         environment = passed(os.environ, self.inherited)
         environment |= {**self._environment(role), DRIVER_MARK: driver_id}
+        if self.account is not None:
+            environment |= self.account.variables(self.work_dir / driver_id)
         if role != "analyzer":  # it reads no data
             environment |= self.cluster
         with (self.log_dir / f"{driver_id}.log").open("ab") as log:
@@ -93,7 +95,24 @@ class DriverCommand:
                 stderr=subprocess.STDOUT,
                 env=environment,
                 start_new_session=True,
+                **(self.account.starting() if self.account is not None else {}),
             )
+
+    def _write_token(self, driver_id: str, token: str) -> Path:
+        """The file of the token. The driver deletes it: with an account it lies in the driver's directory."""
+        place = self.work_dir / f"{driver_id}.token"
+        if self.account is not None:
+            # Others may pass, and list nothing.
+            self.work_dir.chmod(0o711)
+            (self.work_dir / driver_id).mkdir(mode=0o700)
+            place = self.work_dir / driver_id / "token"
+        descriptor = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(descriptor, "w") as stream:
+            stream.write(token)
+        if self.account is not None:
+            self.account.give(place)
+            self.account.give(place.parent)
+        return place
 
 
 class LocalLauncher:
@@ -103,7 +122,12 @@ class LocalLauncher:
         self._command = command
         self._children: dict[str, subprocess.Popen[bytes]] = {}
 
-    def start(self, driver_id: str, role: str, token: str) -> int:
+    @property
+    def for_one_query(self) -> bool:
+        """No: all have the rights of one account."""
+        return False
+
+    def start(self, driver_id: str, role: str, token: str, query_id: str | None = None) -> int:
         """Start one; it outlives this process on purpose."""
         try:
             process = self._command.start(driver_id, role, token)

@@ -12,10 +12,11 @@ from joserfc import jws
 from joserfc.errors import ExpiredTokenError, JoseError, MissingClaimError, SecurityWarning
 from joserfc.jwt import JWTClaimsRegistry
 
-from leatstream.errors import AccessError, Refused
+from leatstream.errors import AccessError
 from leatstream.identity.keys import IssuerKeys
 from leatstream.identity.known_provider import KnownProvider
 from leatstream.identity.settings import Issuer
+from leatstream.model.access import Scope, mail_address
 from leatstream.ports import Identity, PeoplesProvider, SignIn
 
 LEEWAY = 30  # seconds by which clocks may differ
@@ -54,7 +55,7 @@ class Issuers:
         """Who a JWT stands for.
 
         Raises:
-            AccessError: unauthenticated; permission-denied, no rule gives it a role.
+            AccessError: unauthenticated.
             IdentityError: issuer-unreachable.
         """
         signed, header, claims = _parse(token)
@@ -68,14 +69,10 @@ class Issuers:
             _refuse(f"The token has no usable claim {issuer.account_claim}, which names the account.")
         name = f"{issuer.issuer}#{subject[0]}"
         rule = next((one for one in issuer.rules if one.fits(_values(claims, one.claim))), None)
-        if rule is None:
-            raise AccessError(
-                "permission-denied",
-                f"No rule for issuer {issuer.issuer} gives a role to {name}.",
-                hint="Add a rule that fits a claim of the token to LEATSTREAM_OIDC, and restart the server.",
-            ).noted_as(Refused(name))
         token_id = next(iter(_values(claims, "jti")), None)
-        return Identity(name, rule.role, rule.scope, token_id and token_id[:200])
+        mail = _verified_mail(claims) if issuer.client_id is not None else None
+        role, scope = (rule.role, rule.scope) if rule is not None else (None, Scope.READ)
+        return Identity(name, role, scope, token_id and token_id[:200], mail)
 
     def _check_signature(
         self, issuer: Issuer, signed: jws.CompactSignature, header: Mapping[str, Any]
@@ -148,6 +145,14 @@ def _values(claims: Mapping[str, Any], name: str) -> list[str]:
         found = found.get(part) if isinstance(found, dict) else None
     texts = [_text(one) for one in (found if isinstance(found, list) else [found])]
     return [one for one in texts if one is not None]
+
+
+def _verified_mail(claims: Mapping[str, Any]) -> str | None:
+    """The address that the issuer vouches for: it says so itself, or the address counts for nothing."""
+    if _values(claims, "email_verified") != ["true"]:
+        return None
+    found = _values(claims, "email")
+    return mail_address(found[0]) if len(found) == 1 else None
 
 
 def _text(value: object) -> str | None:

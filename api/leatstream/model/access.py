@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -182,6 +183,54 @@ class Account:
     default_role: str | None = None
     disabled: bool = False
     comment: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Invitation:
+    """What makes a user of a person: by a link with a value, or by sign-in with a verified address.
+
+    Attributes:
+        mail: address, in lower case; the user's name.
+        hash: SHA-256 (hex) of the link's value, whose public part is in the id.
+        roles: that the user may act in.
+        default_role: one of them.
+        scope: of the person's first token, and of those of the identity provider.
+        expires_at: from then on it counts no more.
+    """
+
+    meta: Meta
+    mail: str
+    hash: str
+    roles: tuple[str, ...]
+    default_role: str
+    scope: Scope
+    expires_at: datetime
+    comment: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinkedIdentity:
+    """A principal of an identity provider that acts as a user of this server.
+
+    Attributes:
+        name: ``issuer#subject``.
+        account: name of the user.
+        scope: of its tokens.
+    """
+
+    meta: Meta
+    name: str
+    account: str
+    scope: Scope
+
+
+# ASCII only: other letters become these ones in lower case, such as the sign of Kelvin.
+_MAIL = re.compile(r"[!#-'*+\-./0-9=?A-Z^_`a-z{|}~]{1,64}@[0-9A-Za-z](?:[0-9A-Za-z.-]{0,250}[0-9A-Za-z])?\Z")
+
+
+def mail_address(text: str) -> str | None:
+    """A mail address in the form in which addresses are compared: lower case; None if it is none."""
+    return text.lower() if _MAIL.match(text) else None
 
 
 def is_issuers(name: str) -> bool:

@@ -8,7 +8,16 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol, TypeVar
 
-from leatstream.model.access import ANY_EVENT, Account, AuditEvent, AuditFilter, Role, TokenRow
+from leatstream.model.access import (
+    ANY_EVENT,
+    Account,
+    AuditEvent,
+    AuditFilter,
+    Invitation,
+    LinkedIdentity,
+    Role,
+    TokenRow,
+)
 from leatstream.model.changes import Change
 from leatstream.model.functions import FunctionSource, UserFunction
 from leatstream.model.objects import (
@@ -277,6 +286,8 @@ class UnitOfWork(Protocol):
     changes: ChangeRows
     roles: Repository[Role]
     accounts: Repository[Account]
+    invitations: Repository[Invitation]
+    linked_identities: Repository[LinkedIdentity]
 
     @property
     def unfiltered(self) -> UnitOfWork:

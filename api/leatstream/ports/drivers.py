@@ -205,13 +205,18 @@ class Launcher(Protocol):
     A driver is found by its id alone, even by a later process of the same server.
     """
 
-    def start(self, driver_id: str, role: str, token: str) -> int:
+    @property
+    def for_one_query(self) -> bool:
+        """Whether a dedicated driver sees the files of the query alone that it is started for."""
+
+    def start(self, driver_id: str, role: str, token: str, query_id: str | None = None) -> int:
         """Start a driver; called once for each id.
 
         Args:
             driver_id: a new id.
             role: ``dedicated``, ``shared`` or ``analyzer``.
             token: the bearer token with which the driver calls the API.
+            query_id: of the query that it is started for; None where others may get it.
 
         Returns:
             Its process id; 0 where it has none on this machine.

@@ -14,15 +14,17 @@ class Identity:
 
     Attributes:
         name: of the principal: ``issuer#subject``.
-        role: that the configuration gives to the token's claims; it may not exist.
+        role: that the configuration gives to the token's claims; it may not exist. None: no rule fits.
         scope: how far the token reaches.
         token: the token's id at its issuer, for the audit log; None if it has none.
+        mail: address in lower case that the issuer of people has verified; None if there is none.
     """
 
     name: str
-    role: str
+    role: str | None
     scope: Scope
     token: str | None = None
+    mail: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +125,7 @@ class Identities(Protocol):
         """Who a JWT stands for.
 
         Raises:
-            AccessError: unauthenticated, the token is not valid; permission-denied, no rule gives it a role.
+            AccessError: unauthenticated, the token is not valid.
             IdentityError: issuer-unreachable, its keys cannot be had now.
         """
         ...

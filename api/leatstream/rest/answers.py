@@ -15,7 +15,7 @@ TEXTS = {
     412: "The object has changed meanwhile.",
     413: "The request body is larger than 1 MiB.",
     422: "The request is not valid; `errors` holds every fault.",
-    429: "The account has too many such requests under way; try again after `Retry-After` seconds.",
+    429: "The account has or sends too many such requests; try again after `Retry-After` seconds.",
     500: "An unexpected error; the server's log has more under the request id.",
     502: "The store refused the operation.",
     503: "The store, the engine or the catalog cannot be reached now.",

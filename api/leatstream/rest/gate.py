@@ -20,6 +20,7 @@ from leatstream.errors import AccessError, CatalogAway, LeatstreamError, Request
 from leatstream.rest import browsers, console, problem
 from leatstream.rest.loads import UNDERWAY, Loads, Underway
 from leatstream.rest.metrics import RequestTimes
+from leatstream.rest.rates import Rates
 from leatstream.services.driver_calls import authenticate_driver
 from leatstream.services.environment import Environment, Principal, authorization
 from leatstream.services.nouns.audit import in_use, note_refusal, note_refused_sign_in
@@ -32,7 +33,16 @@ _BODY_SECONDS = 60.0  # a body has, from its first byte to its last
 # A slash inside a path segment (%2F), kept apart from those between segments. No name holds this character.
 SLASH = "\x1f"
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,128}\Z")
-_OPEN = ("/healthz", "/readyz", "/openapi.json", "/problems/", "/v1/sign-in", "/v1/session", console.HOME)
+_OPEN = (
+    "/healthz",
+    "/readyz",
+    "/openapi.json",
+    "/problems/",
+    "/v1/sign-in",
+    "/v1/session",
+    "/v1/invitations:accept",
+    console.HOME,
+)
 _DRIVERS = "/v1/drivers/"
 _SOCKET = "/graphql"
 
@@ -45,6 +55,7 @@ class Gate:
         self._env = env
         self._times = times
         self._loads = loads
+        self._rates = Rates(env.settings.requests_per_second)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on, or answer it."""
@@ -177,6 +188,7 @@ class Gate:
             scope["leatstream.authenticate"] = again  # streams that outlive what the token may do
             principal = await again()
             scope["leatstream.principal"], caller = principal, principal.name
+            self._rates.take(caller)
         length = headers.get("content-length", "")
         if length.isdecimal() and int(length) > MAX_BODY_BYTES:
             await _drain(receive)

@@ -103,7 +103,7 @@ def answer(error: LeatstreamError, instance: str, request_id: str) -> JSONRespon
     """
     headers = {"WWW-Authenticate": "Bearer"} if error.status == 401 else {}
     if error.retryable:
-        headers["Retry-After"] = "1"
+        headers["Retry-After"] = str(error.retry_after)
     body = document(error, instance, request_id)
     return JSONResponse(body, error.status, headers, media_type=MEDIA_TYPE)
 

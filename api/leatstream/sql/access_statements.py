@@ -9,7 +9,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from leatstream.model.access import KINDS, NAME_PARTS, plural
 from leatstream.sql import statements as s
-from leatstream.sql.noun_statements import NounStatements, named
+from leatstream.sql.noun_statements import MAILED, NounStatements, named
 
 ACCOUNTS = ("user", "service_account")
 _RELATIONS = ("stream", "changelog", "table", "materialized_view")
@@ -62,6 +62,15 @@ class CreateToken(s.Statement):
     properties: s.Properties
     comment: str | None = None
     if_not_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InviteUser(s.Statement):
+    """INVITE USER 'mail' [COMMENT 'text'] WITH (…)"""
+
+    name: s.Name
+    properties: s.Properties
+    comment: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,6 +131,9 @@ class AccessStatements(NounStatements):
     def _grant_statement(self, first: Token) -> s.Statement:
         self._advance()
         revoke = first.text.lower() == "revoke"
+        if revoke and self.take("invitation"):
+            name = self._account("invitation")
+            return s.Drop(**self._base(first), noun="invitation", name=name)
         to = "from" if revoke else "to"
         if self.take("role"):
             role = self._one("a role's name")
@@ -146,6 +158,12 @@ class AccessStatements(NounStatements):
             revoke=revoke,
         )
 
+    def _invite_statement(self, first: Token) -> s.Statement:
+        self._advance()
+        self.expect("user")
+        name, comment = self._account("user"), self._comment()
+        return InviteUser(**self._base(first), name=name, comment=comment, properties=self._with())
+
     def _can_statement(self, first: Token) -> s.Statement:
         self._advance()
         self.expect("i")
@@ -165,7 +183,7 @@ class AccessStatements(NounStatements):
     def _account(self, noun: str) -> s.Name:
         """A name; that of a user, which often is an e-mail address, also as a text."""
         first = self._curr
-        if noun in ACCOUNTS and first.token_type == TokenType.STRING:
+        if noun in MAILED and first.token_type == TokenType.STRING:
             value = self._quoted("a name")
             return s.Name((str(value.value),), self.place(first))
         return self._one(f"a {noun}'s name")

@@ -35,7 +35,9 @@ DROPPED = (
     "user",
     "service_account",
     "api_token",
+    "invitation",
 )
+MAILED = ("user", "service_account", "invitation")
 _SYNONYMS = {
     "topic": "entity",
     "namespace": "schema",
@@ -65,6 +67,7 @@ LISTED = (
     "users",
     "service_accounts",
     "api_tokens",
+    "invitations",
 )
 _SCHEMA_OR_DATABASE = ("schema", "namespace", "database")
 _WITHIN = {
@@ -161,7 +164,7 @@ class NounStatements(Leat.Parser):
         self._advance()
         noun = self._noun(DROPPED, named(DROPPED))
         optional = self._if("exists")
-        name = self.name() if noun == "entity" else self._upto(3)
+        name = self._dropped_name(noun)
         store = self._in_store() if noun == "entity" else None
         signature = self._signature() if noun == "function" else None
         if self.is_word("cascade"):
@@ -174,6 +177,15 @@ class NounStatements(Leat.Parser):
             if_exists=optional,
             signature=signature,
         )
+
+    def _dropped_name(self, noun: str) -> s.Name:
+        if noun in MAILED:
+            return self._account(noun)
+        return self.name() if noun == "entity" else self._upto(3)
+
+    def _account(self, noun: str) -> s.Name:
+        """The name of an account or an invitation."""
+        raise NotImplementedError
 
     def _signature(self) -> tuple[str, ...] | None:
         """The types of the function to drop."""

@@ -121,6 +121,7 @@ class StatementParser(RelationStatements, AccessStatements):
             "grant": self._grant_statement,
             "revoke": self._grant_statement,
             "can": self._can_statement,
+            "invite": self._invite_statement,
         }
 
     def statement(self) -> s.Statement:

@@ -372,6 +372,7 @@ class Drop(Statement):
         "user",
         "service_account",
         "api_token",
+        "invitation",
     ]
     name: Name
     store: Name | None = None
@@ -428,6 +429,7 @@ class ListObjects(Statement):
         "users",
         "service_accounts",
         "api_tokens",
+        "invitations",
     ]
     within: Name | None = None
     of: str | None = None

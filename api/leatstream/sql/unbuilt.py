@@ -8,7 +8,6 @@ STATEMENTS = {
     "alter": "ALTER",
     "copy": "COPY",
     "delete": "DELETE",
-    "invite": "INVITE USER",
     "merge": "MERGE",
     "reject": "REJECT INVITATION",
     "start": "START",
@@ -17,15 +16,10 @@ STATEMENTS = {
     "truncate": "TRUNCATE",
 }
 
-_INVITE = (
-    "CREATE USER makes the account, and CREATE API_TOKEN with 'lifetime.days' = 1 a first token for it. "
-    "Or people sign in with your identity provider."
-)
 # What to write instead of some of them.
 INSTEAD = {
-    "accept": _INVITE,
-    "invite": _INVITE,
-    "reject": "DROP USER ends what CREATE USER began.",
+    "accept": "Open the link of the invitation, or give it to `leat login --invitation`.",
+    "reject": "REVOKE INVITATION ends an invitation; without an answer it ends by itself.",
     "alter": "CREATE OR REPLACE changes a relation; UPDATE STORE and UPDATE ENTITY change settings.",
     "stop": "TERMINATE QUERY ends a query; `leat query stop` keeps it.",
     "start": "`leat query start` starts a stopped query; RESTART QUERY restarts one.",
@@ -36,7 +30,6 @@ CREATES = {
     "application": "APPLICATION (write BEGIN APPLICATION)",
     "compute_pool": "COMPUTE_POOL",
     "compute_pools": "COMPUTE_POOLS",
-    "invitations": "INVITATIONS",
     "indexes": "INDEXES (DESCRIBE MATERIALIZED VIEW shows them)",
     "metrics": "METRICS INTEGRATION",
     "organization": "ORGANIZATION",

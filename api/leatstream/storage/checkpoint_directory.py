@@ -5,7 +5,8 @@ from __future__ import annotations
 import errno
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 from leatstream.errors import CheckpointError, sentence
@@ -24,32 +25,41 @@ class _CopyFault(Exception):
 
 
 class CheckpointDirectory:
-    """Files of checkpoints below a directory (``ports.CheckpointFiles``)."""
+    """Files of checkpoints below a directory (``ports.CheckpointFiles``).
 
-    def __init__(self, root: Path) -> None:
-        self._root = root
+    Args:
+        root: the directory.
+        rights: with which files are used, where they belong to another account.
+    """
+
+    def __init__(self, root: Path, rights: Callable[[], AbstractContextManager[None]] = nullcontext) -> None:
+        self._root, self._rights = root, rights
 
     def names(self, path: str) -> list[str]:
         """Names of what lies in a folder; none where there is no such folder."""
         try:
-            return sorted(os.listdir(self._root / path))
+            with self._rights():
+                return sorted(os.listdir(self._root / path))
         except (FileNotFoundError, NotADirectoryError):
             return []
 
     def read(self, path: str) -> str:
         """The text of a small file; FileNotFoundError."""
-        return (self._root / path).read_text(encoding="utf-8")
+        with self._rights():
+            return (self._root / path).read_text(encoding="utf-8")
 
     def modified(self, path: str) -> float | None:
         """When a file was written last, seconds since 1970; None where there is no such file."""
         try:
-            return (self._root / path).stat().st_mtime
+            with self._rights():
+                return (self._root / path).stat().st_mtime
         except FileNotFoundError:
             return None
 
     def holds(self, checkpoint: str) -> bool:
         """Whether a checkpoint is there."""
-        return (self._root / checkpoint).exists()
+        with self._rights():
+            return (self._root / checkpoint).exists()
 
     def copy(self, source: str, target: str, parts: Sequence[str] | None = None) -> None:
         """Copy a checkpoint, or parts of it; it gets its name when all of it is on the disk.
@@ -58,7 +68,11 @@ class CheckpointDirectory:
             FileNotFoundError: there is none, or it went meanwhile.
             CheckpointError: the disk is full, does not answer, or refuses.
         """
-        origin, place = self._root / source, self._root / target
+        with self._rights():
+            self._copy(self._root / source, self._root / target, parts)
+
+    @staticmethod
+    def _copy(origin: Path, place: Path, parts: Sequence[str] | None) -> None:
         if place.exists():
             return
         beside = place.with_name(place.name + _PART)
@@ -79,7 +93,11 @@ class CheckpointDirectory:
 
         What a copy that was cut off has left beside it is deleted too: nobody else knows of that.
         """
-        place = self._root / path
+        with self._rights():
+            self._remove(self._root / path)
+
+    @staticmethod
+    def _remove(place: Path) -> None:
         shutil.rmtree(place.with_name(place.name + _PART), ignore_errors=True)
         try:
             shutil.rmtree(place)

@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeVar
 import msgspec
 import sqlalchemy as sa
 
-from leatstream.model.access import Account, Role
+from leatstream.model.access import Account, Invitation, LinkedIdentity, Role
 from leatstream.model.functions import FunctionSource, UserFunction
 from leatstream.model.names import quote
 from leatstream.model.objects import Database, Meta, Query, Relation, Schema, Store
@@ -46,6 +46,8 @@ T = TypeVar(
     EntityDrop,
     Role,
     Account,
+    Invitation,
+    LinkedIdentity,
 )
 
 _META = tuple(field.name for field in fields(Meta))
@@ -99,6 +101,10 @@ ENTITY_DROPS: Noun[EntityDrop] = Noun(
 )
 ROLES: Noun[Role] = Noun("role", Role, tables.roles, lambda r: r.name)
 ACCOUNTS: Noun[Account] = Noun("account", Account, tables.accounts, lambda a: a.name)
+INVITATIONS: Noun[Invitation] = Noun("invitation of", Invitation, tables.invitations, lambda i: i.mail)
+LINKED_IDENTITIES: Noun[LinkedIdentity] = Noun(
+    "account of", LinkedIdentity, tables.linked_identities, lambda i: i.name
+)
 NOUNS: tuple[Noun[Any], ...] = (
     DATABASES,
     SCHEMAS,
@@ -116,6 +122,8 @@ NOUNS: tuple[Noun[Any], ...] = (
     ENTITY_DROPS,
     ROLES,
     ACCOUNTS,
+    INVITATIONS,
+    LINKED_IDENTITIES,
 )
 
 

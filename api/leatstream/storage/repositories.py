@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 import sqlalchemy as sa
 
 from leatstream.errors import CatalogError
-from leatstream.model.access import Account, Role, TokenRow
+from leatstream.model.access import Account, Invitation, LinkedIdentity, Role, TokenRow
 from leatstream.model.functions import FunctionSource, UserFunction
 from leatstream.model.objects import Database, Query, Relation, Schema, Store
 from leatstream.model.registered import (
@@ -45,6 +45,8 @@ T = TypeVar(
     EntityDrop,
     Role,
     Account,
+    Invitation,
+    LinkedIdentity,
 )
 
 _LAST = chr(0x10FFFF)

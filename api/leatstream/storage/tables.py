@@ -77,6 +77,8 @@ savepoints = _noun("savepoints")
 entity_drops = _noun("entity_drops")
 roles = _noun("roles")
 accounts = _noun("accounts")
+invitations = _noun("invitations")
+linked_identities = _noun("linked_identities")
 
 secrets = sa.Table(
     "secrets",

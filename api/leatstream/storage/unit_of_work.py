@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 import sqlalchemy as sa
 
 from leatstream.errors import CatalogAway, CatalogBusy, CatalogFull
-from leatstream.model.access import Account, Role, TokenRow
+from leatstream.model.access import Account, Invitation, LinkedIdentity, Role, TokenRow
 from leatstream.model.functions import FunctionSource, UserFunction
 from leatstream.model.objects import Database, Query, Relation, Schema, Store
 from leatstream.model.registered import (
@@ -71,6 +71,10 @@ class SqlUnitOfWork:
         self.entity_drops: Repository[EntityDrop] = SqlRepository(connection, codec.ENTITY_DROPS)
         self.roles: Repository[Role] = SqlRepository(connection, codec.ROLES, noted)
         self.accounts: Repository[Account] = SqlRepository(connection, codec.ACCOUNTS, noted)
+        self.invitations: Repository[Invitation] = SqlRepository(connection, codec.INVITATIONS)
+        self.linked_identities: Repository[LinkedIdentity] = SqlRepository(
+            connection, codec.LINKED_IDENTITIES
+        )
         self.secrets: SecretRows = SqlSecretRows(connection)
         self.drivers: DriverRows = SqlDriverRows(connection)
         self.tokens: TokenRows = self._tokens

@@ -66,6 +66,7 @@ def service(monkeypatch: pytest.MonkeyPatch) -> Service:
         "export",
         "function_sources",
         "graphql",
+        "invitations",
         "lineage",
         "lists",
         "nouns",

@@ -123,7 +123,9 @@ class Slow:
         self.bounded: str | None = None
         self.ending, self.let = threading.Event(), threading.Event()
 
-    def start(self, driver_id: str, role: str, token: str) -> int:
+    for_one_query = False
+
+    def start(self, driver_id: str, role: str, token: str, query_id: str | None = None) -> int:
         return 1
 
     def is_alive(self, driver_id: str, pid: int) -> bool:
@@ -188,6 +190,46 @@ def test_the_logs_of_drivers_that_run_are_looked_after() -> None:
     assert launcher.bounded is None
     pool.maintain()
     assert launcher.bounded in pool._drivers
+
+
+class OfOneQuery(Living):
+    """A launcher whose drivers see the files of one query."""
+
+    for_one_query = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.started_for: list[tuple[str, str | None]] = []
+
+    def start(self, driver_id: str, role: str, token: str, query_id: str | None = None) -> int:
+        self.started_for.append((role, query_id))
+        return 1
+
+
+def test_a_driver_of_one_query_serves_no_other() -> None:
+    launcher = OfOneQuery()
+    pool = waiting_pool(launcher, warm=0)
+    first = pool.assign("qry_1")
+    assert first is not None
+    assert not pool.keep(first, "qry_1"), "its files are mounted once and for all"
+    second = pool.assign("qry_2")
+    assert second not in (None, first)
+    assert launcher.started_for == [("dedicated", "qry_1"), ("dedicated", "qry_2")]
+    pool.maintain()
+    assert launcher.gone == []
+
+
+def test_a_driver_of_before_that_sees_all_files_ends() -> None:
+    launcher = OfOneQuery()
+    launcher.for_one_query = False
+    pool = waiting_pool(launcher)
+    pool.maintain()
+    pool.maintain()
+    (warm,) = [d for d in pool._drivers.values() if d.row.role == "dedicated"]
+    launcher.for_one_query = True
+    assert pool.assign("qry_1") != warm.row.id
+    pool.maintain()
+    assert set(launcher.gone) == {warm.row.id}
 
 
 def test_a_driver_serves_one_query_after_another() -> None:

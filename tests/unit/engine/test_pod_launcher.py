@@ -170,3 +170,57 @@ def test_settings_that_do_not_fit_are_told_at_once(tmp_path: Path) -> None:
         open_launcher(settings, "srv_1", tmp_path / "url", {})
     for part in ("SQLite", "LEATSTREAM_KUBERNETES_IMAGE", "LEATSTREAM_DRIVER_API_URL"):
         assert part in str(told.value)
+
+
+def _own(tmp_path: Path, **more: Any) -> Settings:
+    """Settings of pods that mount the checkpoints of one query each."""
+    template = tmp_path / "pod.yaml"
+    template.write_text(
+        "spec: {volumes: [{name: c, emptyDir: {}}], containers: [{name: driver, volumeMounts: "
+        f"[{{name: c, mountPath: {tmp_path}/points}}]}}]}}"
+    )
+    given: dict[str, Any] = {
+        "launcher": "kubernetes",
+        "catalog_url": "postgresql://h/d",
+        "kubernetes_image": "i",
+        "driver_api_url": "http://server",
+        "kubernetes_own_checkpoints": True,
+        "kubernetes_pod_template": str(template),
+        "checkpoint_root": f"{tmp_path}/points",
+        "warm_drivers": 0,
+        **more,
+    }
+    return Settings(**given)
+
+
+def test_the_folder_of_a_query_is_there_before_its_pod(table: Table, tmp_path: Path) -> None:
+    api: Any = table
+    template = {"spec": {"containers": [{"name": "driver", "volumeMounts": []}]}}
+    plan = PodPlan(
+        image="i",
+        service_account="drivers",
+        environment={},
+        slots=1,
+        template=template,
+        checkpoints=str(tmp_path / "points"),
+    )
+    own = PodLauncher(api, plan, "srv_1", "http://server", tmp_path)
+    assert own.for_one_query
+    own.start("drv_1", "dedicated", "t", "qry_1")
+    assert (tmp_path / "points" / "queries" / "qry_1").is_dir()
+    (tmp_path / "points" / "queries" / "qry_2").write_text("in the way")
+    with pytest.raises(EngineError, match="cannot be made"):
+        own.start("drv_2", "dedicated", "t", "qry_2")
+
+
+@pytest.mark.parametrize(
+    ("more", "text"),
+    [
+        ({"warm_drivers": 1}, "LEATSTREAM_WARM_DRIVERS=0"),
+        ({"checkpoint_root": "s3a://bucket/points"}, "on a volume"),
+        ({"checkpoint_root": "/elsewhere"}, "mounts no volume at /elsewhere"),
+    ],
+)
+def test_own_checkpoints_need_a_volume_and_cold_pods(tmp_path: Path, more: Any, text: str) -> None:
+    with pytest.raises(StackError, match=text):
+        open_launcher(_own(tmp_path, **more), "srv_1", tmp_path / "url", {})

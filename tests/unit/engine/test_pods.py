@@ -138,3 +138,32 @@ def test_why_a_pod_does_not_start_is_told() -> None:
     assert why_waiting({"status": status}) == "ImagePullBackOff: no such image\nUnschedulable: 0/3 nodes"
     assert why_waiting({"status": {"phase": "Pending"}}) == ""
     assert json.dumps(status)
+
+
+def mounted(found: dict[str, Any]) -> list[tuple[str, str | None]]:
+    """Where a pod's driver mounts the volume of checkpoints, and which part of it."""
+    mounts = found["spec"]["containers"][0]["volumeMounts"]
+    return [(m["mountPath"], m.get("subPath")) for m in mounts if m["name"] == "checkpoints"]
+
+
+def test_a_pod_mounts_the_checkpoints_of_its_query_alone(tmp_path: Path) -> None:
+    file = tmp_path / "pod.yaml"
+    file.write_text(TEMPLATE)
+    own = plan(template=read_template(str(file)), checkpoints="/checkpoints")
+    found = pod_manifest(own, "drv_1", "dedicated", "srv_1", "uid-1", "qry_1")
+    assert faults(found) == []
+    assert mounted(found) == [("/checkpoints/queries/qry_1", "queries/qry_1")]
+    assert mounted(pod_manifest(own, "drv_1", "analyzer", "srv_1", "uid-1")) == []
+    # No function of a user runs there, and its queries come and go.
+    assert mounted(pod_manifest(own, "drv_1", "shared", "srv_1", "uid-1")) == [("/checkpoints", None)]
+    file.write_text(TEMPLATE.replace("mountPath: /checkpoints", "mountPath: /checkpoints/, subPath: streams"))
+    below = plan(template=read_template(str(file)), checkpoints="/checkpoints")
+    found = pod_manifest(below, "drv_1", "dedicated", "srv_1", "uid-1", "qry_1")
+    assert mounted(found) == [("/checkpoints/queries/qry_1", "streams/queries/qry_1")]
+    deeper = plan(template=read_template(str(file)), checkpoints="/checkpoints/of/all")
+    found = pod_manifest(deeper, "drv_1", "dedicated", "srv_1", "uid-1", "qry_1")
+    assert mounted(found) == [("/checkpoints/of/all/queries/qry_1", "streams/of/all/queries/qry_1")]
+    whole = plan(template=read_template(str(file)))
+    assert mounted(pod_manifest(whole, "drv_1", "dedicated", "srv_1", "uid-1", "qry_1")) == [
+        ("/checkpoints/", "streams")
+    ]

@@ -1,5 +1,6 @@
 import createClient, { type Middleware } from "openapi-fetch";
 import type { paths } from "../api";
+import { patientFetch } from "./patience";
 import { ApiError, errorOf, unreachable } from "./problem";
 import { callerHeaders, sessionWasRefused } from "./session";
 import { forgetToken, readToken } from "./token";
@@ -30,7 +31,7 @@ export function noteRefusal(status: number, authorization: string | null): void 
 }
 
 /** Calls of the REST API, typed by openapi.yaml. Every failure is thrown as an ApiError. */
-export const api = createClient<paths>();
+export const api = createClient<paths>({ fetch: patientFetch });
 api.use(middleware);
 
 /** The body of a successful answer. */

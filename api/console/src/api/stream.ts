@@ -2,6 +2,7 @@ import { useCallback, useEffect, useRef, useState } from "react";
 import { noteRefusal } from "./client";
 import { parseExact } from "./exact";
 import { span } from "./figures";
+import { patientFetch } from "./patience";
 import { ApiError, asApiError, errorOf, type FaultView } from "./problem";
 import { callerHeaders } from "./session";
 
@@ -12,7 +13,8 @@ export async function* readLines(
   opened?: (date: string | null) => void,
 ): AsyncGenerator<string> {
   const headers = callerHeaders();
-  const response = await fetch(path, { headers: { ...headers, Accept: "application/x-ndjson" }, signal });
+  const init = { headers: { ...headers, Accept: "application/x-ndjson" }, signal };
+  const response = await patientFetch(new Request(path, init));
   if (!response.ok || response.body === null) {
     noteRefusal(response.status, headers.Authorization ?? null);
     throw await errorOf(response);

@@ -160,6 +160,7 @@ class RuntimeSettings:
         max_restarts: restarts in a row before a query is given up as failed.
         default_store: store taken when neither statement nor context names one.
         error_excerpts: whether errors may show short pieces of a record's values.
+        requests_per_second: of one account; 0 = any number.
         public_url: of the server, as browsers reach it; empty = as their requests say.
         session_seconds: how long a browser stays signed in by an identity provider.
         isolated_drivers: whether drivers run apart from the server's account and files, as in pods.
@@ -186,6 +187,7 @@ class RuntimeSettings:
     revoked_grace: float = 60.0
     default_store: str | None = None
     error_excerpts: bool = True
+    requests_per_second: float = 0.0
     public_url: str = ""
     session_seconds: float = 43_200.0
     isolated_drivers: bool = False

@@ -14,7 +14,14 @@ from leatstream.services.environment.desk import NOUNS
 if TYPE_CHECKING:
     from leatstream.services.environment import Principal
 
-_KINDS = {**NOUNS, "savepoints": "savepoint", "roles": "role", "accounts": "account"}
+_KINDS = {
+    **NOUNS,
+    "savepoints": "savepoint",
+    "roles": "role",
+    "accounts": "account",
+    "invitations": "invitation",
+    "linked_identities": "identity",
+}
 
 
 def event_of(who: Principal, operation: str, kind: str, name: str, **more: Any) -> AuditEvent:

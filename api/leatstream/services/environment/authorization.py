@@ -13,6 +13,7 @@ from leatstream.errors import AccessError, CatalogAway, CatalogBusy, CatalogFull
 from leatstream.model.access import (
     BUILT_IN,
     ORGANIZATION,
+    LinkedIdentity,
     Privilege,
     Role,
     Scope,
@@ -20,8 +21,9 @@ from leatstream.model.access import (
     with_included,
 )
 from leatstream.model.names import quote
-from leatstream.ports import UnitOfWork
+from leatstream.ports import Identity, UnitOfWork
 from leatstream.services.environment import Environment, Principal
+from leatstream.services.environment.invited import is_invited, take_by_sign_in
 from leatstream.services.environment.rights import Rights, built_in_rights, rights_of
 
 READ = "read"
@@ -104,14 +106,14 @@ def require_admin_scope(principal: Principal, doing: str) -> None:
         )
 
 
-def mint_token() -> tuple[str, str, str]:
-    """Make an API token: ``leat_<id>_<secret><crc32>``.
+def mint_token(prefix: str = _PREFIX) -> tuple[str, str, str]:
+    """Make an API token, or another secret of its form: ``leat_<id>_<secret><crc32>``.
 
     Returns:
         The token (shown once), its id, and the SHA-256 that is stored.
     """
     token_id = secrets.token_hex(_ID_LENGTH // 2)
-    body = f"{_PREFIX}_{token_id}_{secrets.token_hex(24)}"
+    body = f"{prefix}_{token_id}_{secrets.token_hex(24)}"
     token = f"{body}{zlib.crc32(body.encode()):08x}"
     return token, token_id, hash_token(token)
 
@@ -181,14 +183,71 @@ def _of_issuer(env: Environment, token: str, request: str | None, address: str |
         if unit.accounts.find(found.name) is not None:
             # ``put_account`` gives no such name; a catalog from elsewhere may hold one.
             raise AccessError("permission-denied", f"A local account has the name {found.name}.")
-        if found.role not in BUILT_IN and unit.roles.find(found.role) is None:
+        if found.role is None:
+            linked = unit.linked_identities.find(found.name)
+            if linked is None and not is_invited(unit, found, env.clock.now()):
+                raise _no_rule(found)
+        elif found.role not in BUILT_IN and unit.roles.find(found.role) is None:
             raise AccessError(
                 "permission-denied",
                 f"Role {quote(found.role)}, which the token's claims give, does not exist.",
                 hint=f"Run CREATE ROLE {quote(found.role)}, or change the rule in LEATSTREAM_OIDC.",
             ).noted_as(Refused(found.name, found.role, found.token))
-        rights = rights_in(unit, found.role, found.scope)
-    return Principal(found.name, found.role, rights, found.token, request, address, bound=True)
+        else:
+            rights = rights_in(unit, found.role, found.scope)
+            return Principal(found.name, found.role, rights, found.token, request, address, bound=True)
+    if linked is None:
+        linked = take_by_sign_in(env, found, request, address)
+    with env.open_unit(write=False) as unit:
+        return _of_account(unit, linked, found, request, address)
+
+
+def _of_account(
+    unit: UnitOfWork, linked: LinkedIdentity, found: Identity, request: str | None, address: str | None
+) -> Principal:
+    """The principal of a person whom an invitation made a user."""
+    account = unit.accounts.find(linked.account)
+    if account is None or account.disabled:
+        raise AccessError(
+            "unauthenticated",
+            f"The account {quote(linked.account)} is disabled.",
+            hint="Ask an account manager to enable it.",
+        ).noted_as(Refused(linked.account, token=found.token))
+    role = account.default_role or (account.roles[0] if len(account.roles) == 1 else None)
+    if role is None:
+        raise AccessError(
+            "permission-denied",
+            f"The account {quote(account.name)} has no default role.",
+            hint="Ask an account manager to set one of its roles as the default role.",
+        ).noted_as(Refused(account.name, token=found.token))
+    rights = rights_in(unit, role, linked.scope)
+    return Principal(account.name, role, rights, found.token, request, address)
+
+
+def name_of_token(env: Environment, token: str) -> str:
+    """The name of the principal of a JWT.
+
+    Raises:
+        AccessError: unauthenticated; permission-denied, neither a rule nor an account gives it a role.
+        IdentityError: issuer-unreachable.
+    """
+    found = env.identities.identify(token)
+    if found.role is not None:
+        return found.name
+    with env.open_unit(write=False) as unit:
+        linked = unit.linked_identities.find(found.name)
+    if linked is None:
+        raise _no_rule(found)
+    return linked.account
+
+
+def _no_rule(found: Identity) -> AccessError:
+    return AccessError(
+        "permission-denied",
+        f"No rule for issuer {found.name.partition('#')[0]} gives a role to {found.name}.",
+        hint="Add a rule that fits a claim of the token to LEATSTREAM_OIDC, and restart the server. "
+        "Or run INVITE USER with the mail address that the issuer has verified.",
+    ).noted_as(Refused(found.name))
 
 
 def principal_of(

@@ -51,7 +51,7 @@ def put_account(
         RequestError: validation.
         CatalogError: preconditions; already-exists, the other kind of account has the name.
     """
-    _require_manager(principal)
+    require_manager(principal)
     if name == ADMINISTRATOR:
         raise RequestError("validation", "The account admin belongs to the server's own token.")
     if is_issuers(name):
@@ -177,7 +177,7 @@ def delete_account(
     Raises:
         CatalogError: not-found, stale.
     """
-    _require_manager(principal)
+    require_manager(principal)
     with env.open_unit() as unit:
         found = unit.accounts.find(name)
         if found is None or found.kind is not kind:
@@ -186,10 +186,14 @@ def delete_account(
         for role in found.roles:
             refuse_more_rights(unit, principal, role)
         unit.tokens.delete_of(name)
+        for linked in unit.linked_identities.page(limit=100_000):
+            if linked.account == name:
+                unit.linked_identities.delete(linked.meta.id)
         unit.accounts.delete(found.meta.id)
         unit.commit()
 
 
-def _require_manager(principal: Principal) -> None:
+def require_manager(principal: Principal) -> None:
+    """AccessError unless the principal may manage accounts, with a token for that."""
     require_admin_scope(principal, _MANAGE)
     require(principal, Privilege.MANAGE_MEMBERS, _MANAGE)

@@ -208,6 +208,7 @@ def _dependents(unit: UnitOfWork, name: str) -> list[str]:
     accounts = [
         f"{a.kind.value} {quote(a.name)}" for a in unit.accounts.page(limit=100_000) if name in a.roles
     ]
+    invited = [f"invitation {quote(i.mail)}" for i in unit.invitations.page(limit=100_000) if name in i.roles]
     roles = [f"role {quote(r.name)}" for r in unit.roles.page(limit=100_000) if name in r.inherits]
     owned = [
         f"{kind.replace('_', ' ')} {getattr(unit.unfiltered, noun).key(item)}"
@@ -220,7 +221,7 @@ def _dependents(unit: UnitOfWork, name: str) -> list[str]:
         for one in unit.unfiltered.savepoints.page(limit=100_000)
         if one.meta.owner == name
     ]
-    return [*accounts, *roles, *owned, *savepoints]
+    return [*accounts, *invited, *roles, *owned, *savepoints]
 
 
 def refuse_unknown_roles(unit: UnitOfWork, roles: Sequence[str]) -> None:

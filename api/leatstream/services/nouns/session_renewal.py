@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from leatstream.errors import AccessError, CatalogError, IdentityError, Refused
 from leatstream.services.environment import Environment
+from leatstream.services.environment.authorization import name_of_token
 from leatstream.services.nouns.stored_sessions import Session, ended, find, now, put
 
 EARLY = 30.0  # seconds before its end in which a token is renewed
@@ -82,7 +83,7 @@ def _next(env: Environment, session: Session) -> Session:
     if provider.issuer != session.issuer:  # which must not get a refresh token of another one
         raise ended()
     tokens = provider.refreshed(session.refresh or "")
-    if env.identities.identify(tokens.bearer).name != session.name:
+    if name_of_token(env, tokens.bearer) != session.name:
         raise AccessError("unauthenticated", "The identity provider gave a token of another account.")
     return replace(
         session,

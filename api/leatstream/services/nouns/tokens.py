@@ -97,7 +97,7 @@ def create_token(
         unit.tokens.add(row)
         unit.audit.add(event_of(principal, "create", "token", name))
         unit.commit()
-    return _token([row], now), value
+    return token_of([row], now), value
 
 
 def rotate_token(
@@ -143,7 +143,7 @@ def rotate_token(
         unit.audit.add(event_of(principal, "rotate", "token", name))
         kept = unit.tokens.list(name)
         unit.commit()
-    return _token(kept, now), value
+    return token_of(kept, now), value
 
 
 def get_token(env: Environment, principal: Principal, name: str) -> Token:
@@ -155,7 +155,7 @@ def get_token(env: Environment, principal: Principal, name: str) -> Token:
         name: of the token.
     """
     with env.open_unit(write=False) as unit:
-        return _token(_require_rows(unit, principal, name), env.clock.now())
+        return token_of(_require_rows(unit, principal, name), env.clock.now())
 
 
 def list_tokens(
@@ -180,7 +180,7 @@ def list_tokens(
     for row in rows:
         by_name.setdefault(row.name, []).append(row)
     now = env.clock.now()
-    found = [_token(of, now) for of in by_name.values()]
+    found = [token_of(of, now) for of in by_name.values()]
     return make_page(
         lambda after, limit: [t for t in found if t.name > after][:limit],
         lambda t: t.name,
@@ -275,7 +275,13 @@ def _role_of(account: Account, role: str | None) -> str:
     return chosen
 
 
-def _token(rows: Sequence[TokenRow], now: datetime) -> Token:
+def token_of(rows: Sequence[TokenRow], now: datetime) -> Token:
+    """A token of its values, oldest first.
+
+    Args:
+        rows: at least one.
+        now: the time.
+    """
     newest = rows[-1]
     used = [row.last_used_at for row in rows if row.last_used_at is not None]
     return Token(

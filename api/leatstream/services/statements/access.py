@@ -21,10 +21,11 @@ from leatstream.model.names import quote
 from leatstream.services.environment import Context, Environment, Precondition, Principal
 from leatstream.services.environment.pages import every
 from leatstream.services.environment.results import Run, StatementResult
-from leatstream.services.nouns import accounts, grants, memberships, ownership, roles, tokens
+from leatstream.services.nouns import accounts, grants, invitations, memberships, ownership, roles, tokens
 from leatstream.services.nouns.names import qualify_schema, single
 from leatstream.services.staging.atomic import discarded
 from leatstream.services.staging.catalog_view import CatalogView, qualify
+from leatstream.services.statements.invitations import invite_user, listed_invitations
 from leatstream.services.statements.result_tables import META, Table, meta_cells, text_columns
 from leatstream.sql import access_statements as access
 from leatstream.sql import statements as ast
@@ -143,7 +144,7 @@ def list_grants(run: Run, s: access.ListGrants) -> StatementResult:
 
 
 def listed(env: Environment, who: Principal, s: ast.ListObjects) -> Table:
-    """Rows of LIST ROLES, USERS, SERVICE_ACCOUNTS and API_TOKENS.
+    """Rows of LIST ROLES, USERS, SERVICE_ACCOUNTS, API_TOKENS and INVITATIONS.
 
     Args:
         env: the environment.
@@ -156,6 +157,8 @@ def listed(env: Environment, who: Principal, s: ast.ListObjects) -> Table:
         return columns, [
             [r.name, ", ".join(r.inherits), str(len(r.grants)), r.comment, *meta_cells(r)] for r in found
         ]
+    if s.noun == "invitations":
+        return listed_invitations(env, who)
     if s.noun == "api_tokens":
         names = ("name", "account", "role", "scope", "expires_at", "last_used_at", "created_by")
         made = every(env, who, tokens.list_tokens)
@@ -180,6 +183,7 @@ def _delete_account(kind: AccountKind) -> Callable[[Environment, Principal, str]
 
 
 DELETE: Mapping[str, Callable[[Environment, Principal, str], object]] = {
+    "invitation": invitations.delete_invitation,
     "role": roles.delete_role,
     "user": _delete_account(AccountKind.USER),
     "service_account": _delete_account(AccountKind.SERVICE_ACCOUNT),
@@ -281,6 +285,7 @@ HANDLERS: dict[type[ast.Statement], Callable[[Run, Any], StatementResult]] = {
     access.CreateRole: create_role,
     access.CreateAccount: create_account,
     access.CreateToken: create_token,
+    access.InviteUser: invite_user,
     access.GrantPrivileges: grant,
     access.GrantRole: grant_role,
     access.CanI: can_i,

@@ -91,7 +91,7 @@ def listed(env: Environment, who: Principal, s: ast.ListObjects, context: Contex
         return registered_statements.listed(env, who, s)
     if s.noun == "function_sources":
         return listed_sources(env, who)
-    if s.noun in ("roles", "users", "service_accounts", "api_tokens"):
+    if s.noun in ("roles", "users", "service_accounts", "api_tokens", "invitations"):
         return access_statements.listed(env, who, s)
     return _relations(env, who, s, context)
 

@@ -230,6 +230,11 @@ def _token(statement: access.CreateToken) -> str:
     return _words(_create("API_TOKEN", statement, comment=statement.comment), _with(statement.properties))
 
 
+def _invite(statement: access.InviteUser) -> str:
+    named = f"INVITE USER {dotted(statement.name)}"
+    return _words(named, _comment(statement.comment), _with(statement.properties))
+
+
 def _target(target: access.AccessTarget) -> str:
     noun = target.noun.upper()
     if target.noun == "organization":
@@ -306,6 +311,7 @@ WRITERS: dict[type[s.Statement], Callable[[Any], str]] = {
     access.CreateRole: lambda x: _create("ROLE", x, comment=x.comment),
     access.CreateAccount: _account,
     access.CreateToken: _token,
+    access.InviteUser: _invite,
     access.GrantPrivileges: _grant,
     access.GrantRole: _grant_role,
     access.CanI: lambda x: f"CAN I {x.privilege.upper()} ON {_target(x.target)}",
