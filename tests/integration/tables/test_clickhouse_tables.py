@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from sink_suite import VALUES, Row, TableRun, TableServer, TableSinkSuite, changes, items
 
+from leatstream.connectors.entities import StoredView
 from leatstream.formats import json_writing
 from leatstream.model.objects import Column
 from leatstream.model.types import parse_type
@@ -170,8 +171,8 @@ class TestClickHouse(TableSinkSuite):
         job = start(
             "CREATE CHANGELOG o WITH ('store'='x') AS SELECT n, count(*) AS c FROM s GROUP BY n", make=False
         )
-        columns = [Column(c.name, parse_type(c.type), c.not_null) for c in job.spec.sink.columns]
-        job.target.create_view(job.table, columns, job.spec.sink.key_columns, None)
+        columns = tuple(Column(c.name, parse_type(c.type), c.not_null) for c in job.spec.sink.columns)
+        job.target.show_view(StoredView(job.table, columns, tuple(job.spec.sink.key_columns)))
         job.spec = job.spec.model_copy(
             update={"sink": job.spec.sink.model_copy(update={"stored_view": True})}
         )
