@@ -135,8 +135,11 @@ def test_rows_are_seen_for_their_time(
     assert "TTL toDateTime(_leat_time) + toIntervalSecond(2)" in full[0]
 
 
-def test_a_view_of_all_rows(connector: ClickHouseConnector, view: str, clickhouse: ClickHouseServer) -> None:
-    connector.show_view(shown(view, primary_key=(), retention_ms=60_000))
+@pytest.mark.parametrize("retention", [60_000, None])
+def test_a_view_of_all_rows(
+    connector: ClickHouseConnector, view: str, clickhouse: ClickHouseServer, retention: int | None
+) -> None:
+    connector.show_view(shown(view, primary_key=(), retention_ms=retention))
     clickhouse.run(f"INSERT INTO shop.{view}_rows (`user id`, n) VALUES (1, 1), (1, 1)")
     assert clickhouse.rows(f"SELECT count() FROM shop.{view}") == [["2"]]
 

@@ -26,7 +26,7 @@ def test_each_version_has_a_table_of_its_own() -> None:
             "`home`.`v_rows` (`user id` Nullable(Int64), `n` String, _leat_time DateTime64(6, 'UTC')"
             " DEFAULT now64(6)) ENGINE = MergeTree ORDER BY tuple()"
             " SETTINGS non_replicated_deduplication_window = 1000",
-            "`home`.`v` AS SELECT `user id`, `n` FROM `home`.`v_rows`",
+            "`home`.`v` AS SELECT `user id`, `n` FROM `home`.`v_rows` AS rows",
         ),
         (
             StoredView("sales.v", COLUMNS, ("n",), 1500, VERSION),
@@ -34,7 +34,7 @@ def test_each_version_has_a_table_of_its_own() -> None:
             " DEFAULT now64(6), _leat_version UInt64, _leat_deleted UInt8)"
             " ENGINE = ReplacingMergeTree(_leat_version, _leat_deleted) ORDER BY (`n`)"
             " TTL toDateTime(_leat_time) + toIntervalSecond(2) SETTINGS allow_nullable_key = 1",
-            "`sales`.`v` AS SELECT `user id`, `n` FROM `sales`.`v_rows_8899aabb` FINAL"
+            "`sales`.`v` AS SELECT `user id`, `n` FROM `sales`.`v_rows_8899aabb` AS rows FINAL"
             " WHERE _leat_time > now64(6) - toIntervalMillisecond(1500)",
         ),
     ],

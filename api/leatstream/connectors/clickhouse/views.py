@@ -165,7 +165,8 @@ def view_statement(view: StoredView, home: str, name: str | None = None) -> str:
     where = ""
     if view.retention_ms is not None:
         where = f" WHERE {TIME} > now64(6) - toIntervalMillisecond({view.retention_ms})"
-    select = f"SELECT {shown} FROM {rows}{final}{where}"  # noqa: S608
+    # Without an alias COMMENT would be read as one.
+    select = f"SELECT {shown} FROM {rows} AS rows{final}{where}"  # noqa: S608
     return f"CREATE OR REPLACE VIEW {name or place(view.entity, home)} AS {select} COMMENT {literal(_OURS)}"
 
 
