@@ -13,7 +13,7 @@ import pytest
 from clickhouse_connect.driver.httpclient import HttpClient
 from clickhouse_server import PASSWORD, ClickHouseServer
 
-from leatstream.connectors.clickhouse import arrow_rows, batches, sink
+from leatstream.connectors.clickhouse import arrow_rows, batches, inserts, sink
 from leatstream.connectors.clickhouse.connector import ClickHouseConnector
 from leatstream.connectors.clickhouse.sink import Target, write_rows
 from leatstream.connectors.clickhouse.values import Taker
@@ -62,6 +62,8 @@ class Table:
         columns = {"c0": keys, "c1": texts}
         if self.keyed:
             columns = {arrow_rows.DELETED: pa.array([len(row) > 2 for row in rows])} | columns
+        else:
+            columns[inserts.HASH] = pa.array([hash(row) for row in rows], pa.int64())
         whole = pa.record_batch(columns)
         # Spark's own batches have any length.
         parts = [whole.slice(0, 7), whole.slice(7)]
@@ -90,8 +92,7 @@ def state(clickhouse: ClickHouseServer) -> Iterator[Table]:
 
 @pytest.fixture
 def small_inserts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(arrow_rows, "_SLICE", 5)
-    monkeypatch.setattr(arrow_rows, "_ROWS", 10)
+    monkeypatch.setattr(inserts, "_ROWS", 10)
 
 
 def break_after(monkeypatch: pytest.MonkeyPatch, inserts: int) -> None:
@@ -122,8 +123,9 @@ def test_a_batch_that_breaks_off_is_completed_by_its_replay(
         break_after(patch, after)
         with pytest.raises(RuntimeError, match="store-unreachable"):
             table.write(0, ROWS)
-    assert len(table.rows()) == min(23, 10 * after)
-    assert table.write(0, ROWS) == 23
+    assert len(table.rows()) == ([7, 17, 23] if keyed else [8, 16, 23])[after - 1]
+    # Spark gives the rows of a replay in another order, those of one key excepted.
+    assert table.write(0, ROWS[::-1]) == 23
     assert table.rows() == ROWS
     assert table.write(0, ROWS) == 0, "it is complete"
     assert table.write(1, [(100, "x")]) == 1

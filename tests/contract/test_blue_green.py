@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fakes import NamedColumns
 from starlette.testclient import TestClient
 
 from leatstream.connectors.entities import Entity
@@ -24,19 +25,6 @@ SET_UP = """CREATE STORE k WITH ('type'=KAFKA, 'uris'='b:1', 'tls.disabled'=TRUE
 CREATE STREAM a (n BIGINT, m BIGINT) WITH ('topic'='a', 'store'='k', 'value.format'='json');
 CREATE MATERIALIZED VIEW v AS SELECT n FROM a; CREATE INDEX by_n ON v (n)"""
 GREEN = "CREATE OR REPLACE MATERIALIZED VIEW v AS SELECT n, m FROM a QUERY WITH ('replace.mode'='blue_green')"
-
-
-class NamedColumns:
-    """Answers a SELECT of columns with those, in its order."""
-
-    def __init__(self, analyzer: Any) -> None:
-        self._analyzer = analyzer
-
-    def analyze(self, views: Any, sql: str, timeout: float, functions: Any = ()) -> Any:
-        found, head = self._analyzer.analyze(views, sql, timeout, functions), sql.split("FROM")[0]
-        assert isinstance(found, list)
-        named = [column for column in found if f"`{column.name}`" in head]
-        return sorted(named, key=lambda column: head.index(f"`{column.name}`"))
 
 
 @pytest.fixture

@@ -338,6 +338,19 @@ class TableDrivers:
         return self.is_warm
 
 
+class NamedColumns:
+    """Answers a SELECT of columns with those, in its order."""
+
+    def __init__(self, analyzer: Any) -> None:
+        self._analyzer = analyzer
+
+    def analyze(self, views: Any, sql: str, timeout: float, functions: Any = ()) -> Any:
+        found, head = self._analyzer.analyze(views, sql, timeout, functions), sql.split("FROM")[0]
+        assert isinstance(found, list)
+        named = [column for column in found if f"`{column.name}`" in head]
+        return sorted(named, key=lambda column: head.index(f"`{column.name}`"))
+
+
 class RealClock:
     """The machine's clock."""
 

@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from leatstream.connectors.entities import OptionFault
+from leatstream.connectors.entities import OptionFault, StoredView
 from leatstream.connectors.sampling import IDLE, Sampled, taken
 from leatstream.connectors.settings import StoreSettings, secret_addresses, secret_fields
 from leatstream.errors import JobError, StoreError
@@ -230,60 +230,77 @@ class Connector(ABC):
         """
         raise StoreError("store-rejected", f"Stores of kind {self.kind} have no tables.")
 
-    def create_view(
-        self,
-        entity: str,
-        columns: Sequence[Column],
-        primary_key: Sequence[str],
-        retention_ms: int | None,
-        timeout: float = 10.0,
-    ) -> None:
-        """Create a materialized view, whose rows a sink with ``stored_view`` writes; idempotent.
+    def create_view_rows(self, view: StoredView, timeout: float = 10.0) -> None:
+        """Create what holds a version's rows, which a sink with ``stored_view`` writes; idempotent.
 
+        Nobody sees them yet. Only of kinds with the capability ``view_swap``.
+        """
+        raise self._holds_no_views()
+
+    def show_view(self, view: StoredView, timeout: float = 10.0) -> None:
+        """Have a view show the rows of a version, and create both where they are missing; idempotent.
+
+        Of kinds with the capability ``view_swap`` no reader sees anything between the two versions.
         Only of kinds with the capability ``view``.
-
-        Args:
-            entity: its name in the store.
-            columns: its columns, in this order.
-            primary_key: columns by which rows replace each other; empty = every row is kept.
-            retention_ms: how long a row is seen after it was written; None = for ever.
-            timeout: seconds.
 
         Raises:
             StoreError: ``entity-conflict`` if something else has this name.
         """
-        raise StoreError("store-rejected", f"Stores of kind {self.kind} hold no materialized views.")
+        raise self._holds_no_views()
 
-    def drop_view(self, entity: str, timeout: float = 10.0) -> None:
-        """Delete a materialized view and its rows; idempotent. Only of kinds with the capability ``view``."""
-        raise StoreError("store-rejected", f"Stores of kind {self.kind} hold no materialized views.")
-
-    def add_view_index(
-        self, entity: str, name: str, columns: Sequence[Column], timeout: float = 10.0
-    ) -> None:
-        """Index columns of a materialized view; idempotent. Only of kinds with the capability ``view``.
+    def drop_view(self, entity: str, versions: Sequence[str] = ("",), timeout: float = 10.0) -> None:
+        """Delete a materialized view and its rows; idempotent. Only of kinds with the capability ``view``.
 
         Args:
-            entity: the view's name in the store; where there is none yet, nothing is done.
+            entity: the view's name in the store.
+            versions: whose rows are deleted with it.
+            timeout: seconds.
+        """
+        raise self._holds_no_views()
+
+    def drop_view_rows(self, entity: str, version: str, timeout: float = 10.0) -> None:
+        """Delete the rows of a version that the view does not show; idempotent.
+
+        Only of kinds with the capability ``view_swap``.
+
+        Args:
+            entity: the view's name in the store.
+            version: whose rows they are.
+            timeout: seconds.
+        """
+        raise self._holds_no_views()
+
+    def add_view_index(
+        self, entity: str, version: str, name: str, columns: Sequence[Column], timeout: float = 10.0
+    ) -> None:
+        """Index columns of a version's rows; idempotent. Only of kinds with the capability ``view``.
+
+        Args:
+            entity: the view's name in the store.
+            version: whose rows they are; where there are none yet, nothing is done.
             name: the index's, unique in the view.
             columns: of the view.
             timeout: seconds.
         """
-        raise StoreError("store-rejected", f"Stores of kind {self.kind} hold no materialized views.")
+        raise self._holds_no_views()
 
-    def drop_view_index(self, entity: str, name: str, timeout: float = 10.0) -> None:
+    def drop_view_index(self, entity: str, version: str, name: str, timeout: float = 10.0) -> None:
         """Remove what ``add_view_index`` made; idempotent.
 
         Args:
             entity: the view's name in the store.
+            version: whose rows they are.
             name: the index's.
             timeout: seconds.
         """
-        raise StoreError("store-rejected", f"Stores of kind {self.kind} hold no materialized views.")
+        raise self._holds_no_views()
+
+    def _holds_no_views(self) -> StoreError:
+        return StoreError("store-rejected", f"Stores of kind {self.kind} hold no materialized views.")
 
     @classmethod
-    def view_rows(cls, entity: str) -> str:
-        """The entity with a view's rows: the view itself, unless a kind keeps them apart."""
+    def view_rows(cls, entity: str, version: str = "") -> str:
+        """The entity with a version's rows: the view itself, unless a kind keeps them apart."""
         return entity
 
     @classmethod

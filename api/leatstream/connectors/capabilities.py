@@ -23,6 +23,7 @@ class Capabilities:
         create_as: ``CREATE … AS SELECT`` makes a new entity in it.
         cdc: changes of its tables can be read as they are made.
         view: it can hold materialized views.
+        view_swap: from one query of them to the next, such a view can show the rows of another version.
         create_entity: entities can be created and deleted.
         print_records: PRINT shows records.
         insert_values: ``INSERT … VALUES`` writes records.
@@ -47,6 +48,7 @@ class Capabilities:
     create_as: bool = False
     cdc: bool = False
     view: bool = False
+    view_swap: bool = False
     create_entity: bool = False
     print_records: bool = False
     insert_values: bool = False

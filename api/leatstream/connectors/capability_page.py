@@ -21,6 +21,7 @@ _ROWS = {
     "create_as": "CREATE … AS SELECT",
     "cdc": "CDC",
     "view": "materialized views",
+    "view_swap": "blue-green views",
     "print_records": "PRINT",
     "insert_values": "INSERT … VALUES",
     "create_entity": "create, delete",

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from leatstream.model.objects import Column
 from leatstream.model.types import DataType
 
 
@@ -81,6 +82,25 @@ class Entity:
     def planned(self, entity: Entity | None) -> Entity:
         """What it will be after a plan that brings it to the properties of ``entity``."""
         return self if entity is None else replace(self, properties={**self.properties, **entity.properties})
+
+
+@dataclass(frozen=True, slots=True)
+class StoredView:
+    """A materialized view that a store holds, and one version of its rows.
+
+    Attributes:
+        entity: the view's name in the store.
+        version: whose rows these are, an id; empty = the view's first ones, under their usual name.
+        columns: of the view, in their order.
+        primary_key: columns by which rows replace each other; empty = every row is kept.
+        retention_ms: how long a row is seen after it was written; None = for ever.
+    """
+
+    entity: str
+    columns: tuple[Column, ...]
+    primary_key: tuple[str, ...] = ()
+    retention_ms: int | None = None
+    version: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from leatstream.connectors.store_marks import find_mark, marked
@@ -12,28 +12,24 @@ from leatstream.errors import StoreError
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import DataFrame
 
 Batches = Iterator["pa.RecordBatch"]
 
 
-def write_in_one_task(
-    frame: DataFrame, task: Callable[[Batches], Batches], order: Sequence[Column] = ()
-) -> Written:
+def write_in_one_task(frame: DataFrame, task: Callable[[Batches], Batches]) -> Written:
     """Have the whole frame written by a task that is made with ``counted``; returns when it is there.
 
     Args:
-        frame: the batch.
+        frame: the batch; rows of a key stay in their order.
         task: takes it, and gives what it has written.
-        order: what the task's rows are sorted by; left out: rows of a key stay in their order.
 
     Raises:
         RuntimeError: with a mark of ``store_marks``: what the sink's store says, or one of the sources'.
     """
     try:
         # All of the batch is computed, and its state kept, even where nothing is written: a replay.
-        rows = frame.repartition(1)
-        return told((rows.sortWithinPartitions(*order) if order else rows).mapInArrow(task, COUNTS))
+        return told(frame.repartition(1).mapInArrow(task, COUNTS))
     except Exception as error:
         mark = find_mark(str(error))
         if mark is None:

@@ -233,6 +233,7 @@ class QueryStatus:
         apart_from: the shared driver that it is suspected of having ended; it has one of its own since.
         reached: how far the last attempt had read when it ended (``plan.hand_over``).
         revoked_at: since when its owner lacks a privilege that the running job needs.
+        view_behind: whether the store that holds its view shows the version before, from which it took over.
     """
 
     state: QueryState = QueryState.PENDING
@@ -255,6 +256,7 @@ class QueryStatus:
     apart_from: str | None = None
     reached: Mapping[str, Any] | None = None
     revoked_at: datetime | None = None
+    view_behind: bool = False
 
     @property
     def starts_again(self) -> int:
@@ -334,6 +336,8 @@ class Query:
         origin: what its first checkpoint is a copy of; None = it begins empty.
         beside: id of the query that it is to take over from, or, with ``kept_until``, that took over from it.
         beside_relation: what the sink's relation becomes when this query takes over.
+        own_rows: whether a store that holds its view has its rows under a name of its own: it began beside
+            another version, whose rows have the usual name or one of their own too.
         kept_until: when it is deleted, with its rows and its checkpoint.
         on_hold: whether it stands still for a moment, whatever the user wants, as another takes over.
         hand_over: where it has taken over from another (``plan.hand_over``); it writes nothing before.
@@ -361,6 +365,7 @@ class Query:
     origin: CheckpointOrigin | None = None
     beside: str | None = None
     beside_relation: Relation | None = None
+    own_rows: bool = False
     kept_until: datetime | None = None
     on_hold: bool = False
     hand_over: Mapping[str, Any] | None = None

@@ -202,6 +202,8 @@ class SinkSpec(_Document):
         timestamp_strategy: ``proc.time`` lets the store stamp the record, ``event.time`` writes row time.
         options: in the store kind's own words, such as ``s3.partition.by``; checked by its connector.
         stored_view: whether the entity is a materialized view that the store holds: ``view`` is not set then.
+        version: of a stored view: whose rows these are (``StoredView``), filled in as ``ViewSpec.table`` is.
+        retention_ms: of a stored view: how long a row stays; the store's own affair.
     """
 
     relation: str
@@ -221,6 +223,8 @@ class SinkSpec(_Document):
     options: dict[str, str] = Field(default_factory=dict)
     view: ViewSpec | None = None
     stored_view: bool = False
+    version: str = ""
+    retention_ms: int | None = None
 
 
 def value_columns(spec: SourceSpec | SinkSpec) -> list[ColumnSpec]:

@@ -17,7 +17,7 @@ from leatstream.model.objects import Query, QueryProgress, QueryState
 from leatstream.plan.job_spec import ChangeFeed, JobSpec, MemberSpec, SinkSpec, SourceSpec
 from leatstream.plan.logical import AnalysisFailure, AnalyzedColumn
 from leatstream.ports import UnitOfWork
-from leatstream.services.environment import Environment, reader_prefix, view_table
+from leatstream.services.environment import Environment, reader_prefix, rows_version, view_table
 from leatstream.services.nouns.secret_values import Held, held, opened, uses_outside
 from leatstream.services.planning.run_time_places import in_users_words
 from leatstream.services.planning.specs import fresh_ref
@@ -160,6 +160,8 @@ def build_spec(env: Environment, unit: UnitOfWork, query: Query) -> JobSpec:
 def _sink(env: Environment, unit: UnitOfWork, query: Query, sink: SinkSpec, generation: int) -> SinkSpec:
     """Where a query's rows go; ``generation`` is that of the checkpoint of its job."""
     sink = sink.model_copy(update={"store": fresh_ref(unit, sink.store.name) or sink.store})
+    if sink.stored_view:
+        return sink.model_copy(update={"version": rows_version(query)})
     if sink.view is None:
         return sink
     relation = unit.relations.find(query.sink)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from datetime import date, datetime
 from decimal import Decimal
-from itertools import pairwise
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
 from leatstream.connectors.clickhouse.admin import engine_of
-from leatstream.connectors.clickhouse.arrow_rows import DELETED, fit, inserts
+from leatstream.connectors.clickhouse.arrow_rows import DELETED, fit
 from leatstream.connectors.clickhouse.fit import misfits
 from leatstream.connectors.clickhouse.types import (
     bare,
@@ -187,24 +186,6 @@ def test_rows_that_are_deleted_need_no_values() -> None:
     with pytest.raises(ValueFaultError) as caught:
         fit(pa.table([pa.array([False]), *columns], names), takers, keyed=True)
     assert caught.value.column == "c0"
-
-
-def test_inserts_are_cut_by_the_rows_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    from leatstream.connectors.clickhouse import arrow_rows
-
-    monkeypatch.setattr(arrow_rows, "_SLICE", 3)
-    monkeypatch.setattr(arrow_rows, "_ROWS", 6)
-    whole = pa.record_batch({"a": list(range(20))})
-
-    def lengths(*cuts: int) -> list[list[int]]:
-        edges = (0, *cuts, 20)
-        parts = [whole.slice(a, b - a) for a, b in pairwise(edges)]
-        return [table.column(0).to_pylist() for table in inserts(iter(parts))]
-
-    assert [len(one) for one in lengths()] == [6, 6, 6, 2]
-    assert lengths() == lengths(1, 2, 19) == lengths(7) == lengths(6, 12)
-    monkeypatch.setattr(arrow_rows, "_SIZE", 1)
-    assert [len(one) for one in lengths()] == [3] * 6 + [2]
 
 
 @pytest.mark.parametrize(

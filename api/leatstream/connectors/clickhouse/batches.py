@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from clickhouse_connect.driver.client import Client
 
 _COLUMNS = "query, checkpoint, attempt, batch, version, complete"
+_TYPES = ("String", "String", "UInt64", "Nullable(Int64)", "UInt64", "Bool", "UInt64")
 _ATTEMPT_BIT = 40
 # Where a server has replicas, the newest row is to be read from each of them.
 _CONSISTENT = {"select_sequential_consistency": 1}
@@ -96,6 +97,7 @@ def note(client: Client, database: str, progress: Progress) -> None:
         BATCHES,
         [[*row, progress.complete, progress.step]],
         column_names=[*_COLUMNS.split(", "), "step"],
+        column_type_names=_TYPES,  # else the client would ask for them each time
         database=database,
     )
 

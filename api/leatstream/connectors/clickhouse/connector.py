@@ -14,7 +14,7 @@ from leatstream.connectors.clickhouse.records import rows, write
 from leatstream.connectors.clickhouse.settings import ClickHouseConfig
 from leatstream.connectors.clickhouse.types import CLICKHOUSE_TYPES, kept_type
 from leatstream.connectors.clickhouse.words import ClickHouseWords
-from leatstream.connectors.entities import Misfit, NewRecord, OptionFault, Record, Table
+from leatstream.connectors.entities import Misfit, NewRecord, OptionFault, Record, StoredView, Table
 from leatstream.connectors.entity_settings import EntitySettings
 from leatstream.connectors.settings import StoreSettings
 from leatstream.connectors.store_words import NO_CHOICE, StoreWords
@@ -41,6 +41,7 @@ class ClickHouseConnector(TableConnector):
         sink=True,
         create_as=True,
         view=True,
+        view_swap=True,
         create_entity=True,
         print_records=True,
         insert_values=True,
@@ -107,48 +108,63 @@ class ClickHouseConnector(TableConnector):
         """Server version and time zone."""
         return self.admin.server(timeout)
 
-    def create_view(
-        self,
-        entity: str,
-        columns: Sequence[Column],
-        primary_key: Sequence[str],
-        retention_ms: int | None,
-        timeout: float = 10.0,
-    ) -> None:
-        """Create the view, and the table of its rows."""
-        views.create(self.admin, entity, columns, primary_key, retention_ms, timeout)
+    def create_view_rows(self, view: StoredView, timeout: float = 10.0) -> None:
+        """Create the table of a version's rows."""
+        views.create_rows(self.admin, view, timeout)
 
-    def drop_view(self, entity: str, timeout: float = 10.0) -> None:
-        """Drop the view and its rows."""
-        views.drop(self.admin, entity, timeout)
+    def show_view(self, view: StoredView, timeout: float = 10.0) -> None:
+        """Put a view over this version's rows in the place of the one before, and create what is missing."""
+        views.show(self.admin, view, timeout)
 
-    def add_view_index(
-        self, entity: str, name: str, columns: Sequence[Column], timeout: float = 10.0
-    ) -> None:
-        """Add data-skipping indexes to the table of the view's rows.
+    def drop_view(self, entity: str, versions: Sequence[str] = ("",), timeout: float = 10.0) -> None:
+        """Drop the view and its tables of rows.
 
         Args:
             entity: the view's name in the store.
+            versions: whose rows are dropped with it.
+            timeout: seconds.
+        """
+        views.drop(self.admin, entity, versions, timeout)
+
+    def drop_view_rows(self, entity: str, version: str, timeout: float = 10.0) -> None:
+        """Drop the table of a version's rows.
+
+        Args:
+            entity: the view's name in the store.
+            version: whose rows they are.
+            timeout: seconds.
+        """
+        views.drop_rows(self.admin, entity, version, timeout)
+
+    def add_view_index(
+        self, entity: str, version: str, name: str, columns: Sequence[Column], timeout: float = 10.0
+    ) -> None:
+        """Add data-skipping indexes to the table of a version's rows.
+
+        Args:
+            entity: the view's name in the store.
+            version: whose rows they are.
             name: the index's, unique in the view.
             columns: of the view.
             timeout: seconds.
         """
-        view_indexes.add(self.admin, views.rows_entity(entity), name, columns, timeout)
+        view_indexes.add(self.admin, views.rows_entity(entity, version), name, columns, timeout)
 
-    def drop_view_index(self, entity: str, name: str, timeout: float = 10.0) -> None:
+    def drop_view_index(self, entity: str, version: str, name: str, timeout: float = 10.0) -> None:
         """Drop the data-skipping indexes of this name.
 
         Args:
             entity: the view's name in the store.
+            version: whose rows they are.
             name: the index's.
             timeout: seconds.
         """
-        view_indexes.drop(self.admin, views.rows_entity(entity), name, timeout)
+        view_indexes.drop(self.admin, views.rows_entity(entity, version), name, timeout)
 
     @classmethod
-    def view_rows(cls, entity: str) -> str:
-        """The table that the view reads."""
-        return views.rows_entity(entity)
+    def view_rows(cls, entity: str, version: str = "") -> str:
+        """The table that the view reads when it shows this version."""
+        return views.rows_entity(entity, version)
 
     @classmethod
     def kept_type(cls, kind: DataType) -> DataType:
@@ -197,7 +213,7 @@ class ClickHouseConnector(TableConnector):
 
         sink = spec.sink
         if sink.stored_view:
-            sink = sink.model_copy(update={"entity": views.rows_entity(sink.entity)})
+            sink = sink.model_copy(update={"entity": views.rows_entity(sink.entity, sink.version)})
             spec = spec.model_copy(update={"sink": sink})
         table = self.written_table(sink.entity, sink.columns, sink.key_columns)
         return ClickHouseTableWriter(self.name, self.settings, spec, table)

@@ -3,9 +3,9 @@
 One task of Spark writes a batch, as inserts of bounded size in Arrow's format; no row passes through the
 driver's Python. What is repeated changes nothing, in one of two ways:
 
-- Without a key, each insert has a token, of the query, its checkpoint, the batch and the insert's number. The
-  table remembers the tokens of its last inserts, and drops an insert whose token it knows. The token decides,
-  not the rows: so the rows of a batch are sorted, for a replay to cut them at the same places.
+- Without a key, each insert has a token, of the query, its checkpoint, the batch and the insert's name in it.
+  The table remembers the tokens of its last inserts, and drops an insert whose token it knows. The token
+  decides, not the rows: so a replay has to make the same inserts (``clickhouse.inserts``).
 - With a key, the table is a ReplacingMergeTree of version and deletion, which is read with FINAL. A row's
   version is the batch's, noted in ``leatstream_batches`` before the rows are written, and the row's place in
   the batch. A replay writes the same versions again.
@@ -29,9 +29,10 @@ from leatstream.connectors.clickhouse.admin import (
     ClickHouseAdmin,
     engine_of_table,
 )
-from leatstream.connectors.clickhouse.arrow_rows import DELETED, fit, inserts, stream, versioned
+from leatstream.connectors.clickhouse.arrow_rows import DELETED, fit, stream, versioned
 from leatstream.connectors.clickhouse.batches import Progress
 from leatstream.connectors.clickhouse.errors import reported, value_error
+from leatstream.connectors.clickhouse.inserts import HASH, cut_alike, in_order
 from leatstream.connectors.clickhouse.names import place, quoted, split_entity
 from leatstream.connectors.clickhouse.settings import ClickHouseConfig, connect
 from leatstream.connectors.clickhouse.types import base_of
@@ -146,16 +147,11 @@ class ClickHouseTableWriter:
         if self.target.keyed:
             deleted = F.col("value").isNull().alias(DELETED)
             return write_in_one_task(frame.select(deleted, *rows), task)
-        return write_in_one_task(frame.select(*rows), task, self._order())
-
-    def _order(self) -> list[Column]:
-        """All columns: rows that differ have an order of their own. Maps have none, but their texts do."""
-        from pyspark.sql import functions as F
-
-        return [
-            F.to_json(f"c{i}") if kind.kind == "MAP" and base_of(taker.native)[0] == "Map" else F.col(f"c{i}")
-            for i, (kind, taker) in enumerate(zip(self._kinds, self.target.takers, strict=True))
+        nested = [
+            kind.kind in _NESTED and base_of(taker.native)[0] != "String"
+            for kind, taker in zip(self._kinds, self.target.takers, strict=True)
         ]
+        return write_in_one_task(frame.select(*rows, row_hash(columns, nested).alias(HASH)), task)
 
     def _open(self, admin: ClickHouseAdmin, sink: SinkSpec) -> int | None:
         """Make this attempt the one that may write; the last batch of its checkpoint."""
@@ -216,6 +212,19 @@ class ClickHouseTableWriter:
             ) from None
 
 
+def row_hash(columns: Sequence[Column], nested: Sequence[bool]) -> Column:
+    """A hash of whole rows. Spark's passes over NULL, also within arrays, and there is none of maps.
+
+    Args:
+        columns: all of them.
+        nested: which are arrays or maps; their texts are hashed.
+    """
+    from pyspark.sql import functions as F
+
+    shown = [F.to_json(one) if text else one for one, text in zip(columns, nested, strict=True)]
+    return F.xxhash64(*shown, *(column.isNull() for column in columns))
+
+
 def _fenced(target: Target) -> StoreError:
     """A newer attempt writes the table."""
     return StoreError("store-rejected", f"A newer attempt of the query writes table {target.entity} now.")
@@ -268,26 +277,37 @@ def _client(config: ClickHouseConfig) -> Iterator[Client]:
 
 
 def _insert(client: Client, target: Target, begun: Progress, batches: Iterator[pa.RecordBatch]) -> Written:
-    """Insert after insert; of rows in the same order they are the same inserts."""
+    """Insert after insert."""
     written = Written()
-    for index, rows in enumerate(inserts(batches)):
-        try:
-            fitted = fit(rows, target.takers, target.keyed)
-        except ValueFaultError as fault:
-            raise value_error(target.store, target.entity, fault.column, fault.why) from None
-        if target.keyed:
+    if target.keyed:
+        for rows in in_order(batches):
+            fitted = _fitted(target, rows)
             first = (begun.version << ROW_BITS) + written.rows
-            fitted = versioned(fitted, target.version, target.deleted, first)
-        client.raw_insert(
-            place(target.entity, target.config.home),
-            column_names=[quoted(name) for name in fitted.schema.names],
-            insert_block=stream(fitted),
-            settings={"insert_deduplication_token": _token(target, begun.batch, index)},
-            fmt="ArrowStream",
-        )
+            # No token: versions count, and a replay may cut rows of other keys at other places.
+            _send(client, target, versioned(fitted, target.version, target.deleted, first), {})
+            written += Written(fitted.num_rows, fitted.nbytes)
+        return written
+    for name, rows in cut_alike(batches):
+        fitted = _fitted(target, rows)
+        token = f"{target.query}.{target.checkpoint}.{begun.batch}.{name}"
+        _send(client, target, fitted, {"insert_deduplication_token": token})
         written += Written(fitted.num_rows, fitted.nbytes)
     return written
 
 
-def _token(target: Target, batch: int | None, index: int) -> str:
-    return f"{target.query}.{target.checkpoint}.{batch}.{index}"
+def _fitted(target: Target, rows: pa.Table) -> pa.Table:
+    try:
+        return fit(rows, target.takers, target.keyed)
+    except ValueFaultError as fault:
+        raise value_error(target.store, target.entity, fault.column, fault.why) from None
+
+
+def _send(client: Client, target: Target, rows: pa.Table, settings: dict[str, str]) -> None:
+    """One insert."""
+    client.raw_insert(
+        place(target.entity, target.config.home),
+        column_names=[quoted(name) for name in rows.schema.names],
+        insert_block=stream(rows),
+        settings=settings,
+        fmt="ArrowStream",
+    )

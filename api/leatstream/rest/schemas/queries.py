@@ -349,6 +349,9 @@ def _conditions(query: Query, status: QueryStatus) -> list[Condition]:
     elif query.beside is not None:
         message = "it takes over when it has caught up"
         found.append(Condition(type="TakingOver", status=True, message=message))
+    elif status.view_behind:
+        message = "the view in its store still shows the version before"
+        found.append(Condition(type="TakingOver", status=True, message=message))
     if query.on_hold:
         message = "it stands still between two batches, as one version takes over from another"
         found.append(Condition(type="OnHold", status=True, message=message))

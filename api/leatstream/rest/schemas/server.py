@@ -36,6 +36,7 @@ class CapabilitiesView(View):
     create_as: bool = Field(description="`CREATE … AS SELECT` makes a new entity in it.")
     cdc: bool = Field(description="Changes of its tables can be read as they are made.")
     view: bool = Field(description="It can hold materialized views.")
+    view_swap: bool = Field(description="A blue-green replacement can change what such a view shows.")
     create_entity: bool = Field(description="Entities can be created and deleted.")
     print_records: bool = Field(description="PRINT shows records.")
     insert_values: bool = Field(description="`INSERT … VALUES` writes records.")

@@ -311,6 +311,11 @@ def view_table(query: Query) -> str:
     return query.meta.id
 
 
+def rows_version(query: Query) -> str:
+    """Whose rows a query writes, of those that a store has for its view; empty = under their usual name."""
+    return query.meta.id if query.own_rows else ""
+
+
 def reader_prefix(query: Query) -> str:
     """What the names begin with that the query's readers have in stores."""
     return f"leat_{query.meta.id}_"

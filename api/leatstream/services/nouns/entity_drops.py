@@ -15,15 +15,16 @@ from datetime import datetime, timedelta
 
 from leatstream.errors import CatalogAway, CatalogError, LeatstreamError
 from leatstream.model.names import quote
-from leatstream.model.objects import Meta, Relation, RelationKind
+from leatstream.model.objects import Meta, Relation
 from leatstream.model.registered import EntityDrop
 from leatstream.ports import UnitOfWork
-from leatstream.services.environment import Environment, new_id, next_meta
+from leatstream.services.environment import Environment, new_id, next_meta, rows_version
 
 _LOG = logging.getLogger(__name__)
 _LONGEST = timedelta(minutes=2)  # of a call that drops; who takes longer has died
 _KEPT = timedelta(days=1)  # much longer than any plan is made
 
+ViewRows = Callable[[str, str], str]
 Seen = Mapping[str, int]
 """Which drops were known before stores were asked; see ``drops_seen``."""
 
@@ -41,12 +42,23 @@ def relations_on(unit: UnitOfWork, store: str, entity: str) -> list[Relation]:
     ]
 
 
-def _users(unit: UnitOfWork, store: str, entity: str, view_rows: Callable[[str], str]) -> list[Relation]:
-    """The relations that stand on an entity, and the materialized views whose rows it holds."""
-    views = [r for r in unit.relations.page(limit=100_000) if r.kind is RelationKind.MATERIALIZED_VIEW]
-    held = [r for r in views if (r.store, view_rows(r.entity)) == (store, entity)]
+def _users(unit: UnitOfWork, store: str, entity: str, view_rows: ViewRows | None) -> list[Relation]:
+    """The relations that stand on an entity, and the materialized views of whose versions it holds rows."""
     found = relations_on(unit, store, entity)
-    return found + [view for view in held if view not in found]
+    if view_rows is None:
+        return found
+    for query in unit.unfiltered.queries.page(limit=100_000):
+        sink = query.job.get("sink") or {}
+        if not sink.get("stored_view") or sink["store"]["name"] != store:
+            continue
+        view = unit.unfiltered.relations.find(query.sink)
+        if (
+            view is not None
+            and view not in found
+            and view_rows(sink["entity"], rows_version(query)) == entity
+        ):
+            found.append(view)
+    return found
 
 
 def drop_unless_used(
@@ -55,7 +67,7 @@ def drop_unless_used(
     entity: str,
     drop: Callable[[], None],
     own: Relation | None = None,
-    view_rows: Callable[[str], str] = str,
+    view_rows: ViewRows | None = None,
 ) -> list[Relation]:
     """Drop an entity, unless relations other than ``own`` stand on it: those are given, and nothing is done.
 
@@ -65,7 +77,8 @@ def drop_unless_used(
         entity: its name.
         drop: drops it in the store.
         own: a relation on it that does not count.
-        view_rows: gives the entity that holds the rows of a materialized view.
+        view_rows: gives the entity with the rows of a materialized view's version, such as
+            ``Connector.view_rows``; None = those of no view.
 
     Raises:
         StoreError: what ``drop`` raises.

@@ -7,7 +7,7 @@ from typing import Any, Literal
 from leatstream.connectors.registry import capabilities_of, kinds_that
 from leatstream.errors import Faults, RequestError
 from leatstream.model.names import MAX_LENGTH, quote
-from leatstream.model.objects import RelationKind
+from leatstream.model.objects import Relation, RelationKind
 from leatstream.plan.job_spec import Isolation, Mode
 from leatstream.sql.statements import Properties
 
@@ -103,17 +103,25 @@ def is_blue_green(properties: Properties) -> bool:
     return _word(properties, REPLACE_MODE) == "blue_green"
 
 
-def unswappable(kind: RelationKind, store_kind: str) -> str | None:
-    """Why a query that writes such a relation cannot be replaced by one beside it; None if it can."""
-    if kind is RelationKind.MATERIALIZED_VIEW or (
-        kind is RelationKind.STREAM and capabilities_of(store_kind).hand_over
-    ):
+def unswappable(sink: Relation, store_kind: str) -> str | None:
+    """Why a query that writes such a relation cannot be replaced by one beside it; None if it can.
+
+    Args:
+        sink: the relation.
+        store_kind: kind of its store.
+    """
+    can = capabilities_of(store_kind)
+    if sink.kind is RelationKind.MATERIALIZED_VIEW:
+        if not sink.store or can.view_swap:
+            return None
+        return f"a store of kind {store_kind} cannot show the rows of one version after those of another"
+    if sink.kind is RelationKind.STREAM and can.hand_over:
         return None
-    if kind is RelationKind.CHANGELOG:
+    if sink.kind is RelationKind.CHANGELOG:
         return (
             "in a changelog the rows of keys that do not change any more would stay those of the old version"
         )
-    if kind is RelationKind.TABLE:
+    if sink.kind is RelationKind.TABLE:
         return "what the old version has written into a table would stay there"
     return (
         f"one version continues where the other ends only in stores of kind {kinds_that('hand_over')}, "
@@ -121,15 +129,15 @@ def unswappable(kind: RelationKind, store_kind: str) -> str | None:
     )
 
 
-def refuse_unswappable(properties: Properties, kind: RelationKind, store_kind: str) -> None:
+def refuse_unswappable(properties: Properties, sink: Relation, store_kind: str) -> None:
     """RequestError unsupported where no query could take over from another.
 
     Args:
         properties: of the query.
-        kind: of its sink.
+        sink: the relation that it writes.
         store_kind: kind of the sink's store.
     """
-    why = unswappable(kind, store_kind) if is_blue_green(properties) else None
+    why = unswappable(sink, store_kind) if is_blue_green(properties) else None
     if why is not None:
         raise RequestError(
             "unsupported",

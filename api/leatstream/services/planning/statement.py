@@ -112,7 +112,7 @@ def _plan(draft: Draft) -> PlannedQuery:
 
 def _with_functions(draft: Draft, planned: PlannedQuery) -> PlannedQuery:
     properties = draft.statement.query_properties
-    refuse_unswappable(properties, planned.sink.kind, planned.job.sink.store.kind)
+    refuse_unswappable(properties, planned.sink, planned.job.sink.store.kind)
     functions, code = function_specs(draft.view, draft.logical.functions)
     return replace(planned, job=planned.job.model_copy(update={"functions": functions}), code=code)
 

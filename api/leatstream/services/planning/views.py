@@ -12,6 +12,7 @@ from leatstream.model.types import DataType
 from leatstream.plan.job_spec import ColumnSpec, SinkSpec, StoreRef, ViewSpec
 from leatstream.services.environment import Environment
 from leatstream.services.planning.draft import Draft
+from leatstream.services.planning.query_properties import REPLACE_MODE, is_blue_green
 from leatstream.services.planning.table_sinks import TABLE_FORMAT
 from leatstream.services.staging.catalog_view import assumed_meta
 from leatstream.sql.statements import CreateMaterializedViewAs
@@ -110,24 +111,32 @@ def stored_view(draft: Draft, fqn: Fqn, given: ViewProperties) -> str:
 def refuse_another_shape(draft: Draft, sink: Relation) -> None:
     """Refuse OR REPLACE where a store holds the old view or the new one, and they differ in more than rows.
 
+    A query beside the old one fills rows of its own: those may have another shape, in the same place.
+
     Raises:
         CatalogError: requires-replacement.
     """
     old = draft.view.find_relation(sink.fqn)
     if old is None or old.kind is not RelationKind.MATERIALIZED_VIEW or not (old.store or sink.store):
         return
-    if _shape(old) != _shape(sink):
+    moved = (old.store, old.entity) != (sink.store, sink.entity)
+    beside = is_blue_green(draft.statement.query_properties)
+    if moved or (_shape(old) != _shape(sink) and not beside):
+        what = "place cannot change" if moved else "columns, key and retention cannot change in place"
+        hint = f"DROP MATERIALIZED VIEW {sink.fqn} first, or create another one beside it"
+        if not moved:
+            hint = f"Write QUERY WITH ('{REPLACE_MODE}' = 'blue_green') at the end."
         raise CatalogError(
             "requires-replacement",
-            f"{sink.fqn} is held by a store: its place, columns, key and retention cannot change.",
+            f"{sink.fqn} is held by a store: its {what}.",
             position=draft.where,
-            hint=f"DROP MATERIALIZED VIEW {sink.fqn} first, or create another one beside it",
+            hint=hint,
         )
 
 
 def _shape(view: Relation) -> tuple[object, ...]:
     columns = tuple((c.name, c.type, c.not_null) for c in view.columns)
-    return view.store, view.entity, columns, view.primary_key, view.properties.get("retention")
+    return columns, view.primary_key, view.properties.get("retention")
 
 
 def view_sink(
@@ -151,6 +160,7 @@ def view_sink(
         deletes=deletes,
         view=ViewSpec(retention_ms=given.retention_ms) if store is None else None,
         stored_view=store is not None,
+        retention_ms=given.retention_ms if store is not None else None,
     )
 
 

@@ -38,6 +38,7 @@ from leatstream.services.planning.change_feeds import forget_readers
 from leatstream.services.queries.catalog import require_query
 from leatstream.services.queries.joint_jobs import forget_led
 from leatstream.services.queries.save import keep_query
+from leatstream.services.queries.stored_views import drop_stored_rows, is_stored_view
 from leatstream.services.relations.relations import query_dependents
 
 _LOG = logging.getLogger(__name__)
@@ -162,14 +163,10 @@ def _forget_batches(env: Environment, query: Query) -> None:
 
 def _drop_view(env: Environment, query: Query) -> None:
     """Remove a view's rows from leatstream's own database, or the view from the store that holds it."""
-    sink = query.job.get("sink") or {}
-    if not sink.get("stored_view"):
+    if is_stored_view(query):
+        drop_stored_rows(env, query)
+    else:
         env.views.drop(view_table(query))
-        return
-    with env.open_unit(write=False) as unit:
-        store = unit.stores.find(sink["store"]["name"])
-    if store is not None:
-        env.connect(store).drop_view(sink["entity"])
 
 
 def _drop_entity(env: Environment, query: Query) -> None:

@@ -14,11 +14,19 @@ from leatstream.errors import (
     not_found,
 )
 from leatstream.model.names import Fqn, did_you_mean, quote
-from leatstream.model.objects import Column, Query, Relation, RelationKind, Store, ViewIndex
+from leatstream.model.objects import Query, Relation, RelationKind, Store, ViewIndex
 from leatstream.ports import UnitOfWork
-from leatstream.services.environment import Context, Environment, Principal, next_meta, view_table
+from leatstream.services.environment import (
+    Context,
+    Environment,
+    Principal,
+    next_meta,
+    rows_version,
+    view_table,
+)
 from leatstream.services.environment.authorization import READ, WRITE, authorize
 from leatstream.services.queries.removal import delete_query, wait_gone
+from leatstream.services.queries.stored_views import indexed
 from leatstream.services.relations.relations import require_relation
 from leatstream.services.staging.catalog_view import CatalogView, qualify
 from leatstream.sql import statements as ast
@@ -198,16 +206,10 @@ def drop_index(env: Environment, principal: Principal, fqn: Fqn) -> str:
     if store is None:
         env.views.drop_index(view_table(query), fqn.name)
     else:
-        env.connect(store).drop_view_index(view.entity, fqn.name)
+        env.connect(store).drop_view_index(view.entity, rows_version(query), fqn.name)
     _take_out(env, fqn)
     env.changed.notify()
     return str(fqn)
-
-
-def indexed(view: Relation, index: ViewIndex) -> list[Column]:
-    """The columns of an index."""
-    columns = {column.name: column for column in view.columns}
-    return [columns[name] for name in index.columns]
 
 
 def _add(env: Environment, view: Relation, query: Query, index: ViewIndex) -> None:
@@ -217,7 +219,8 @@ def _add(env: Environment, view: Relation, query: Query, index: ViewIndex) -> No
         places = [column.name for column in view.columns]
         env.views.add_index(view_table(query), index.name, [places.index(name) for name in index.columns])
     else:
-        env.connect(store).add_view_index(view.entity, index.name, indexed(view, index))
+        columns = indexed(view, index)
+        env.connect(store).add_view_index(view.entity, rows_version(query), index.name, columns)
 
 
 def _store_of(env: Environment, view: Relation) -> Store | None:

@@ -26,6 +26,7 @@ from leatstream.services.queries.reconcile.store_steps import (
     make_entities,
     place_of_entities,
     place_of_removal,
+    show_version,
 )
 from leatstream.services.queries.replace.catch_up import take_over
 from leatstream.services.queries.retries import DRIVER_NOT_STARTED, after_loss, age, ended
@@ -237,6 +238,10 @@ def reconcile(env: Environment, query: Query, aside: Aside = at_once) -> Action:
     """
     if leader_of(query) is not None:
         return _follow(env, query, aside)
+    if query.status.view_behind and not query.deleting:
+        place = place_of_entities(env, query)
+        if place is not None:
+            aside(place, query.meta.id, partial(show_version, env, query))
     driver = query.status.driver_id
     alive = driver is not None and env.drivers.runs(driver, query.meta.id)
     serving = env.drivers.serving(driver) if driver is not None else 0.0

@@ -21,10 +21,9 @@ from leatstream.services.nouns.entity_drops import drop_unless_used
 from leatstream.services.queries.joint_jobs import led
 from leatstream.services.queries.removal import remove_query
 from leatstream.services.queries.retries import backoff, ended, is_outage
+from leatstream.services.queries.stored_views import catch_up_view, make_stored_view
 from leatstream.services.queries.update import not_started, update_status
-from leatstream.services.queries.views import indexed
 from leatstream.sql.relation_properties import read_relation_properties
-from leatstream.sql.view_properties import read_view_properties
 
 # What is to be done, and the names of the stores, or the driver, for which it may have to wait.
 Place = tuple[str, ...]
@@ -101,6 +100,23 @@ def make_entities(
     return None
 
 
+def show_version(
+    env: Environment, query: Query, outage: LeatstreamError | None = None
+) -> LeatstreamError | None:
+    """Have the store's view show the version that has taken over in the catalog.
+
+    Args:
+        env: the environment.
+        query: that has taken over.
+        outage: of the store, found just before; it is not asked again.
+    """
+    try:
+        catch_up_view(env, query, outage)
+    except LeatstreamError as error:
+        return _if_away(error)
+    return None
+
+
 def _make_entity(env: Environment, query: Query) -> None:
     """Create the sink's entity as the plan says; does nothing where it exists."""
     with env.open_unit(write=False) as unit:
@@ -108,13 +124,10 @@ def _make_entity(env: Environment, query: Query) -> None:
         store = unit.stores.find(relation.store) if relation else None
     if relation is None or store is None:
         raise CatalogError("not-found", f"Stream {query.sink} or its store is not in the catalog any more.")
-    connector = env.connect(store)
     if relation.kind is RelationKind.MATERIALIZED_VIEW:
-        retention = read_view_properties(dict(relation.properties)).retention_ms
-        connector.create_view(relation.entity, relation.columns, relation.primary_key, retention)
-        for index in relation.indexes:
-            connector.add_view_index(relation.entity, index.name, indexed(relation, index))
+        make_stored_view(env, query, relation, store)
         return
+    connector = env.connect(store)
     if connector.find_entity(relation.entity, env.settings.store_timeout) is not None:
         return
     if connector.tables:

@@ -14,7 +14,7 @@ from datetime import datetime
 from leatstream.connectors.registry import kinds_that, kinds_without
 from leatstream.errors import CatalogError, RequestError
 from leatstream.model.names import quote
-from leatstream.model.objects import DesiredState, Query, QueryKind, QueryState, QueryStatus, RelationKind
+from leatstream.model.objects import DesiredState, Query, QueryKind, QueryState, QueryStatus
 from leatstream.plan.job_spec import JobSpec, Mode
 from leatstream.ports import UnitOfWork
 from leatstream.services.environment import Environment, Precondition, Principal, new_meta, next_meta
@@ -164,6 +164,7 @@ def _green(
         skipped=old.skipped,
         beside=old.meta.id,
         beside_relation=replace(planned.sink, meta=meta, created_by_query=meta.id),
+        own_rows=planned.job.sink.stored_view,
         status=QueryStatus(state=QueryState.PENDING, since=now, message=_waits(old.name)),
     )
 
@@ -189,9 +190,7 @@ def _refuse(env: Environment, unit: UnitOfWork, query: Query) -> None:
     refuse_beside(unit, query)
     relation = unit.relations.find(query.sink)
     store_kind = query.job.get("sink", {}).get("store", {}).get("kind", "")
-    why = unswappable(relation.kind, store_kind) if relation is not None else None
-    if relation is not None and relation.kind is RelationKind.MATERIALIZED_VIEW and relation.store:
-        why = "both versions of a view that a store holds would write to the same rows"
+    why = unswappable(relation, store_kind) if relation is not None else None
     if env.staged:
         why = "it takes time, so that it is no part of an atomic text"
     elif query_owner(unit, query.name) is not None:

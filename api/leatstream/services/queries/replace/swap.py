@@ -12,6 +12,7 @@ from leatstream.ports import UnitOfWork
 from leatstream.services.environment import Environment, Principal, next_meta
 from leatstream.services.queries.replace.in_place import BLUE
 from leatstream.services.queries.save import keep_query, note_version
+from leatstream.services.queries.stored_views import is_stored_view
 from leatstream.services.relations.relations import query_dependents
 
 SWAPPED = Change("blue-green", "it took over when it had read all that the version before it had")
@@ -132,7 +133,7 @@ def _kept(env: Environment, green: Query, blue: Query, relation: Relation, now: 
         on_hold=False,
         desired_state=DesiredState.STOPPED,
         meta=next_meta(blue.meta, now),
-        status=replace(status, next_attempt_at=None),
+        status=replace(status, next_attempt_at=None, view_behind=False),
     )
 
 
@@ -156,7 +157,12 @@ def _lead(green: Query, blue: Query, now: datetime) -> Query:
             created_by=blue.meta.created_by,
             owner=blue.meta.owner,
         ),
-        status=replace(green.status, observed_generation=generation, message=None),
+        status=replace(
+            green.status,
+            observed_generation=generation,
+            message=None,
+            view_behind=is_stored_view(green),
+        ),
     )
 
 
