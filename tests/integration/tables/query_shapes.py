@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from postgres_server import PASSWORD
+from short_form import later
 from table_run import ITEMS_COLUMNS, Row, TableRun, TableServer
 
 from leatstream.connectors.base import Connector
@@ -173,6 +174,10 @@ SHAPES = {
 }
 
 
+APPENDED = ("closed windows", "stream and changelog")
+"""Shapes whose rows are appended as those of any stream, which the suite shows; one kind has them in every run."""
+
+
 class QueryShapes:
     """The cases; a kind provides the fixtures ``server`` and ``start`` of ``TableSinkSuite``."""
 
@@ -184,7 +189,7 @@ class QueryShapes:
         postgres = request.getfixturevalue("postgres")
         return open_connector("postgres", "items", postgres.config(), {"password": PASSWORD})
 
-    @pytest.mark.parametrize("name", SHAPES)
+    @pytest.mark.parametrize("name", later(SHAPES, APPENDED))
     def test_a_query_of_each_shape(
         self, name: str, start: Callable[..., TableRun], server: TableServer, request: pytest.FixtureRequest
     ) -> None:
