@@ -117,10 +117,10 @@ class Run:
         self.store = FilesConnector(folder)
         self.views = SqliteViews(folder / "views")
         self.query: Any = None
-        self.relations = {name: _relation(name, spec) for name, spec in relations.items()}
+        self.relations = {name: relation_of(name, spec) for name, spec in relations.items()}
         (statement,) = parse(sql)
         assert isinstance(statement, CreateAs | InsertInto)
-        target = _relation("o", into) if into is not None else None
+        target = relation_of("o", into) if into is not None else None
         # What an INSERT reads decides, as in the plan of services.planning.
         changelog = isinstance(statement, CreateChangelogAs) or bool(into and into["changelog"])
         if isinstance(statement, CreateMaterializedViewAs):
@@ -158,7 +158,7 @@ class Run:
 
     def _view(self, statement: CreateMaterializedViewAs, columns: tuple[Column, ...]) -> SinkSpec:
         keys = self.plan.primary_key
-        made = replace(_relation("o", {"columns": "x BIGINT"}), columns=columns, primary_key=keys)
+        made = replace(relation_of("o", {"columns": "x BIGINT"}), columns=columns, primary_key=keys)
         sink = view_sink(made, read_view_properties(statement.properties), deletes=self.plan.deletes)
         assert sink.view is not None
         own = {"table": "qry_v", "generation": 1, "database": self.views.database}
@@ -229,7 +229,7 @@ def _specs(columns: Any) -> list[ColumnSpec]:
     return [ColumnSpec(name=c.name, type=str(c.type), not_null=c.not_null) for c in columns]
 
 
-def _relation(name: str, spec: dict[str, Any]) -> Relation:
+def relation_of(name: str, spec: dict[str, Any]) -> Relation:
     struct = parse_type(f"STRUCT<{spec['columns']}>")
     columns = tuple(Column(n, t) for n, t in zip(struct.fields, struct.arguments, strict=True))
     keys = tuple(spec.get("primary_key") or ())

@@ -155,30 +155,6 @@ def test_a_transaction_that_is_cut_off_leaves_nothing(
     assert [row[0] for row in job.rows()] == [1, 2, 3, 4]
 
 
-CHANGES = {"c": {"columns": "id VARCHAR, name VARCHAR", "primary_key": ["id"]}}
-
-
-def changes(*rows: tuple[int, str | None]) -> dict[str, list[list[Any]]]:
-    return {"c": [[str(i), None if name is None else {"id": str(i), "name": name}, 1] for i, name in rows]}
-
-
-@pytest.mark.core
-def test_joins_with_changelogs_reach_a_table(run: Callable[..., TableRun]) -> None:
-    relations = {
-        "v": {"columns": "id BIGINT, item VARCHAR"},
-        "c": {"columns": "id VARCHAR, name VARCHAR", "primary_key": ["id"]},
-    }
-    job = run(
-        "CREATE STREAM o WITH ('store'='pg') AS SELECT v.id AS id, c.name FROM v JOIN c ON v.item = c.id",
-        relations,
-    )
-    job.give(changes((1, "a"), (2, "b")) | {"v": [["x", {"id": 7, "item": "1"}, 5]]})
-    job.run()
-    job.give({"v": [["x", {"id": 8, "item": "2"}, 6]]})
-    job.run()
-    assert job.rows() == [(7, "a"), (8, "b")]
-
-
 TYPES = {
     "a": ("BOOLEAN", True, True),
     "b": ("TINYINT", -7, -7),

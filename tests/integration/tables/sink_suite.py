@@ -5,9 +5,7 @@ A kind subclasses ``TableSinkSuite`` and provides the fixture ``server``.
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -15,114 +13,15 @@ from typing import Any, ClassVar
 
 import pytest
 from pyspark.sql import SparkSession
-from test_changelogs import Run
+from query_shapes import CHANGES, QueryShapes
+from table_run import Row, TableRun, TableServer
 
 from leatstream.connectors.base import Connector
-from leatstream.connectors.registry import open_connector
-from leatstream.errors import AttemptBehindError, JobError, LeatstreamError
+from leatstream.errors import AttemptBehindError, JobError
 from leatstream.model.objects import Column
 from leatstream.model.types import parse_type
-from leatstream.plan.job_spec import Delivery, JobSpec, StoreRef
-from leatstream.plan.logical import LogicalPlan
-from leatstream_jobs.attempt.failures import Failure, chain_of, classify
 
-Row = tuple[Any, ...]
 ITEMS = {"s": {"columns": "id BIGINT, name VARCHAR, n INTEGER"}}
-CHANGES = {"c": {"columns": "id VARCHAR, name VARCHAR", "primary_key": ["id"]}}
-
-
-@dataclass(frozen=True)
-class TableServer:
-    """A running server of a kind, as tests see it.
-
-    Attributes:
-        kind: of the store.
-        config: settings without secrets.
-        secrets: field path to value.
-        rows: reads a table past leatstream, as its users do: columns in the table's order, sorted by the first.
-        entity: makes the entity of a table's short name, such as ``schema.name``.
-    """
-
-    kind: str
-    config: Mapping[str, Any]
-    secrets: Mapping[str, str]
-    rows: Callable[[str], list[Row]]
-    entity: Callable[[str], str] = field(default=lambda name: name)
-
-    def connector(self) -> Connector:
-        """A connector of its own."""
-        return open_connector(self.kind, "target", self.config, self.secrets)
-
-
-class TableRun(Run):
-    """A statement over files whose sink is a table."""
-
-    def __init__(
-        self, spark: SparkSession, folder: Path, sql: str, relations: dict[str, Any], server: TableServer
-    ) -> None:
-        super().__init__(spark, folder, sql, relations)
-        self.server = server
-        self.table = server.entity(f"t_{uuid.uuid4().hex[:8]}")
-        self.target = server.connector()
-        store = StoreRef(name="target", kind=server.kind, config=dict(server.config))
-        updates = self.plan.operator is None and _updates(self.plan)
-        self.spec = self.spec.model_copy(
-            update={
-                "sink": self.spec.sink.model_copy(update={"store": store, "entity": self.table}),
-                "query_id": uuid.uuid4().hex,
-                "delivery": Delivery.EXACTLY_ONCE,
-                "output_mode": "update" if updates else "append",
-                "checkpoint": (folder / "q" / "g1").as_uri(),
-            }
-        )
-        self.started: Any = None
-
-    def make(self) -> None:
-        """The table that the service would make."""
-        columns = [Column(c.name, parse_type(c.type), c.not_null) for c in self.spec.sink.columns]
-        self.target.create_table(self.table, columns, self.spec.sink.key_columns)
-
-    def connect(self, store: StoreRef) -> Connector:
-        """The server's for the sink, files for the sources."""
-        return self.target if store.kind == self.server.kind else self.store
-
-    def attempt(self, number: int) -> JobSpec:
-        """The job's next start."""
-        return self.spec.model_copy(update={"attempt": number})
-
-    def run(self, spec: JobSpec | None = None) -> None:
-        """Process all files, in a job of its own."""
-        from leatstream_jobs.attempt import run_query
-
-        self.started = run_query.start(self.spark, spec or self.spec, self.connect, 2)
-        try:
-            self.started.query.processAllAvailable()
-        finally:
-            self.started.query.stop()
-
-    def failure(self, spec: JobSpec | None = None) -> Failure:
-        """Run to an error, as the driver reports it."""
-        try:
-            self.run(spec)
-        except LeatstreamError as error:
-            return Failure(error.code if error.code.startswith("job") else "job-failed", error.detail)
-        except Exception:
-            return classify(chain_of(self.started.batches.error), self.spec)
-        pytest.fail("it did not fail")
-
-    def uncommit(self, batch: int) -> None:
-        """Make Spark forget that a batch is complete, as where the driver dies behind the sink's commit."""
-        commits = Path(self.spec.checkpoint.removeprefix("file://")) / "commits"
-        (commits / str(batch)).unlink()
-        (commits / f".{batch}.crc").unlink(missing_ok=True)
-
-    def rows(self) -> list[Row]:
-        """The table's rows."""
-        return self.server.rows(self.table)
-
-
-def _updates(plan: LogicalPlan) -> bool:
-    return plan.aggregation is not None and plan.aggregation.update
 
 
 def items(*numbers: int) -> dict[str, list[list[Any]]]:
@@ -158,7 +57,7 @@ VALUES: Mapping[str, tuple[str, Any, Any]] = {
 """Column to type, JSON value, and the value that the table's users read."""
 
 
-class TableSinkSuite:
+class TableSinkSuite(QueryShapes):
     """The suite."""
 
     values: ClassVar[Mapping[str, tuple[str, Any, Any]]] = VALUES
@@ -176,8 +75,14 @@ class TableSinkSuite:
         """Makes jobs, with their tables."""
         made: list[TableRun] = []
 
-        def begin(sql: str, relations: dict[str, Any] = ITEMS, *, make: bool = True) -> TableRun:
-            one = TableRun(spark, tmp_path / str(len(made)), sql, relations, server)
+        def begin(
+            sql: str,
+            relations: dict[str, Any] = ITEMS,
+            *,
+            make: bool = True,
+            items: tuple[Connector, str] | None = None,
+        ) -> TableRun:
+            one = TableRun(spark, tmp_path / str(len(made)), sql, relations, server, items)
             made.append(one)
             if make:
                 one.make()
@@ -249,16 +154,6 @@ class TableSinkSuite:
         job.give(changes((1, None), (5, "f"), (2, None), (2, "g")))
         job.run()
         assert job.rows() == [("2", "g"), ("4", "e"), ("5", "f")]
-
-    def test_a_changelog_aggregate_reaches_a_table(self, start: Callable[..., TableRun]) -> None:
-        sql = "CREATE CHANGELOG o WITH ('store'='x') AS SELECT name, count(*) AS c FROM c GROUP BY name"
-        job = start(sql, CHANGES)
-        job.give(changes((1, "a"), (2, "a"), (3, "b")))
-        job.run()
-        assert job.rows() == [("a", 2), ("b", 1)]
-        job.give(changes((1, "b"), (2, None)))
-        job.run()
-        assert job.rows() == [("b", 2)]
 
     def test_every_type_arrives_as_it_is(self, start: Callable[..., TableRun]) -> None:
         columns = ", ".join(f"{name} {kind}" for name, (kind, _, _) in self.values.items())

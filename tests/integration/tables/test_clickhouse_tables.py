@@ -12,7 +12,8 @@ import pytest
 from clickhouse_server import PASSWORD, USER, ClickHouseServer
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
-from sink_suite import VALUES, Row, TableRun, TableServer, TableSinkSuite, changes, items
+from sink_suite import VALUES, TableSinkSuite, changes, items
+from table_run import Row, TableRun, TableServer
 
 from leatstream.connectors.clickhouse.sink import row_hash
 from leatstream.connectors.entities import StoredView

@@ -16,7 +16,8 @@ import pyarrow as pa
 import pytest
 import test_databricks
 from databricks_server import DatabricksServer
-from sink_suite import TableRun, TableServer, TableSinkSuite
+from sink_suite import TableSinkSuite
+from table_run import TableRun, TableServer
 from test_databricks_tables import rows_of
 
 from leatstream.connectors.base import Connector

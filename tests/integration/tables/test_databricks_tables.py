@@ -9,7 +9,8 @@ from typing import Any, ClassVar
 import pyarrow as pa
 import pytest
 from databricks_server import DatabricksServer
-from sink_suite import VALUES, Row, TableRun, TableServer, TableSinkSuite, changes, items
+from sink_suite import VALUES, TableSinkSuite, changes, items
+from table_run import Row, TableRun, TableServer
 
 from leatstream.connectors.databricks import sink
 from leatstream.connectors.databricks.sink import DatabricksTableWriter, write_rows

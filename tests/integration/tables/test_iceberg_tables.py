@@ -11,10 +11,12 @@ from lakes import Lake, read_by_duckdb
 from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
-from pyiceberg.transforms import BucketTransform, DayTransform
+from pyiceberg.transforms import BucketTransform, DayTransform, Transform
 from pyiceberg.types import IntegerType, LongType, NestedField, StringType, TimestampType
 from pyspark.sql import SparkSession
-from sink_suite import CHANGES, TableRun, TableServer, TableSinkSuite, changes, items
+from query_shapes import CHANGES, SHAPES, QueryShapes
+from sink_suite import VALUES, TableSinkSuite, changes, items
+from table_run import TableRun, TableServer
 
 from leatstream.connectors.iceberg import commits
 from leatstream.connectors.iceberg.sink import IcebergTableWriter
@@ -87,6 +89,11 @@ class Writers:
         )
         rows = self.spark.createDataFrame([(i,) for i in ids], "id BIGINT")
         return rows.selectExpr(f"{key} AS key", f"{value} AS value")
+
+    def partition(self, column: str, transform: Transform[Any, Any]) -> None:
+        """Let the table be partitioned by a column from now on."""
+        with self.lake.catalog.load_table(tuple(self.entity.split("."))).update_spec() as spec:
+            spec.add_field(column, transform, "part")
 
     def count(self) -> int:
         """How many rows the table has."""
@@ -284,12 +291,22 @@ def _crash(*_: Any) -> bool:
 class TestIcebergRest(IcebergSuite):
     lake_name: ClassVar = "iceberg_rest"
 
+    @pytest.mark.core
+    @pytest.mark.parametrize("name", SHAPES)
+    def test_a_query_of_each_shape(
+        self, name: str, start: Callable[..., TableRun], server: TableServer, request: pytest.FixtureRequest
+    ) -> None:
+        super().test_a_query_of_each_shape(name, start, server, request)
+
+    @pytest.mark.parametrize("partitioned", [False, True])
     @pytest.mark.parametrize("keys", [(), ("id",)])
     def test_another_engine_reads_the_same_rows(
-        self, writers: Callable[..., Writers], lake: Lake, keys: tuple[str, ...]
+        self, writers: Callable[..., Writers], lake: Lake, keys: tuple[str, ...], partitioned: bool
     ) -> None:
         """Appended, repeated, replaced and deleted ones; the reader shares no code with the writer."""
         there = writers(*keys)
+        if partitioned:
+            there.partition("id", BucketTransform(4))
         writer = there.open()
         writer.write(there.frame(*range(50)), 0)
         writer.write(there.frame(*range(50)), 0)
@@ -299,6 +316,16 @@ class TestIcebergRest(IcebergSuite):
             writer.write(there.frame(5, 55, deleted=True), 2)
             wanted = list({i: (i, name) for i, name in wanted if i not in (5, 55)}.values())
         assert read_by_duckdb(lake, there.entity) == sorted(wanted)
+
+    def test_another_engine_reads_every_type(self, start: Callable[..., TableRun], lake: Lake) -> None:
+        columns = ", ".join(f"{name} {kind}" for name, (kind, _, _) in VALUES.items())
+        sql = f"CREATE STREAM o WITH ('store'='x') AS SELECT {', '.join(VALUES)} FROM s"
+        job = start(sql, {"s": {"columns": columns}})
+        record = {name: value for name, (_, value, _) in VALUES.items()}
+        job.give({"s": [[None, record, 1]]})
+        job.run()
+        (row,) = read_by_duckdb(lake, job.table)
+        assert dict(zip(VALUES, row, strict=True)) == {name: shown for name, (*_, shown) in VALUES.items()}
 
     def test_an_answer_that_was_lost_is_looked_for(
         self, writers: Callable[..., Writers], lake: Lake, monkeypatch: pytest.MonkeyPatch
@@ -326,6 +353,15 @@ class TestIcebergRest(IcebergSuite):
         monkeypatch.setattr(Table, "_do_commit", never)
         with pytest.raises(RuntimeError, match="others committed to the table each of 8 times"):
             writer.write(there.frame(1), 0)
+
+
+class TestGlueShapes(QueryShapes):
+    """Of the suite of Glue, which takes long, what every run shows."""
+
+    lake_name: ClassVar = "iceberg_glue"
+    lake = IcebergSuite.lake
+    server = IcebergSuite.server
+    start = TableSinkSuite.start
 
 
 @pytest.mark.long

@@ -11,7 +11,9 @@ from typing import Any, ClassVar
 import pytest
 from oracle_double import PASSWORD, OracleDouble
 from pyspark.sql import SparkSession
-from sink_suite import CHANGES, VALUES, Row, TableRun, TableServer, TableSinkSuite, changes, items
+from query_shapes import CHANGES
+from sink_suite import VALUES, TableSinkSuite, changes, items
+from table_run import Row, TableRun, TableServer
 
 from leatstream.connectors.oracle.sink import staged_prefix
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 from postgres_server import PASSWORD, PostgresServer
-from sink_suite import Row, TableServer, TableSinkSuite
+from sink_suite import TableSinkSuite
+from table_run import Row, TableServer
 
 pytestmark = pytest.mark.spark
 

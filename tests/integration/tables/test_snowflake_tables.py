@@ -12,8 +12,9 @@ from typing import Any, ClassVar
 import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
-from sink_suite import VALUES, Row, TableServer, TableSinkSuite
+from sink_suite import VALUES, TableSinkSuite
 from snowflake_server import SnowflakeServer
+from table_run import Row, TableServer
 
 from leatstream.connectors.registry import open_connector
 from leatstream.formats import json_writing
