@@ -1,1 +1,0 @@
-import{i as e}from"./Title-DHqpbvAT.js";import{t}from"./link-BoX6Fnx4.js";import{t as n}from"./jsx-runtime-C3cWAN_r.js";var r=n();function i({root:n}){return(0,r.jsx)(e,{component:t,to:`/lineage`,search:{root:n},size:`xs`,variant:`default`,children:`Lineage`})}export{i as t};

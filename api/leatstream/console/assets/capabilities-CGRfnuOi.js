@@ -1,1 +1,0 @@
-import{w as e}from"./index-BG8pTYAZ.js";import{n as t,t as n}from"./client-CNDx0pAl.js";function r(){return e({queryKey:[`about`,`capabilities`],queryFn:()=>t(n.GET(`/v1/server/capabilities`)),staleTime:1/0})}export{r as t};
