@@ -6,7 +6,7 @@ import importlib.resources
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from aws_server import REGION, bucket
 from iceberg_server import SECRET, WAREHOUSE, IcebergServer, iceberg_server
@@ -17,6 +17,9 @@ from pyiceberg.catalog.rest import RestCatalog
 from leatstream.connectors.base import Connector
 from leatstream.connectors.iceberg.null_lists import keep_null_lists
 from leatstream.connectors.registry import open_connector
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
 
 KEY, KEY_SECRET = "AKIAEXAMPLE", "a-secret"
 _BUCKET = "lake"
@@ -113,8 +116,9 @@ def glue_lake(address: str) -> Iterator[Lake]:
     yield Lake("iceberg_glue", config, {"secret_access_key": KEY_SECRET}, address, catalog)
 
 
-def read_by_duckdb(lake: Lake, entity: str) -> list[tuple[Any, ...]]:
-    """A table's rows by DuckDB's reader of Iceberg, which shares no code with pyiceberg; sorted.
+@contextmanager
+def duckdb_on(lake: Lake) -> Iterator[DuckDBPyConnection]:
+    """DuckDB with a REST catalog as its database ``lake``; it shares no code with pyiceberg.
 
     Its extensions come as wheels, since a test downloads nothing.
     """
@@ -127,16 +131,25 @@ def read_by_duckdb(lake: Lake, entity: str) -> list[tuple[Any, ...]]:
                 str(package / "extensions" / f"v{duckdb.__version__}" / f"{name}.duckdb_extension")
             )
         engine.execute(
-            f"CREATE SECRET catalog (TYPE ICEBERG, CLIENT_ID '{lake.config['client_id']}', "
-            f"CLIENT_SECRET '{SECRET}', OAUTH2_SCOPE '{lake.config['scope']}', "
-            f"OAUTH2_SERVER_URI '{lake.config['uri']}/v1/oauth/tokens')"
-        )
-        engine.execute(
             f"CREATE SECRET files (TYPE S3, KEY_ID '{KEY}', SECRET '{KEY_SECRET}', REGION '{REGION}', "
             f"ENDPOINT '{lake.address.removeprefix('http://')}', USE_SSL false, URL_STYLE 'path')"
         )
+        login = "AUTHORIZATION_TYPE 'none'"
+        if "client_id" in lake.config:
+            login = "SECRET catalog"
+            engine.execute(
+                f"CREATE SECRET catalog (TYPE ICEBERG, CLIENT_ID '{lake.config['client_id']}', "
+                f"CLIENT_SECRET '{SECRET}', OAUTH2_SCOPE '{lake.config['scope']}', "
+                f"OAUTH2_SERVER_URI '{lake.config['uri']}/v1/oauth/tokens')"
+            )
         engine.execute(
-            f"ATTACH '{WAREHOUSE}' AS lake (TYPE ICEBERG, SECRET catalog, ENDPOINT '{lake.config['uri']}', "
+            f"ATTACH '{WAREHOUSE}' AS lake (TYPE ICEBERG, {login}, ENDPOINT '{lake.config['uri']}', "
             "ACCESS_DELEGATION_MODE 'none')"
         )
+        yield engine
+
+
+def read_by_duckdb(lake: Lake, entity: str) -> list[tuple[Any, ...]]:
+    """A table's rows by DuckDB's reader, sorted."""
+    with duckdb_on(lake) as engine:
         return sorted(engine.execute(f"SELECT * FROM lake.{entity}").fetchall())

@@ -38,6 +38,15 @@ _STATUS = {
     "ValidationError": 400,
     "ValueError": 400,
 }
+# Without a list clients expect the protocol's usual endpoints, with commits of several tables at once.
+_SPACES = "/v1/{prefix}/namespaces"
+_SPACE = f"{_SPACES}/{{namespace}}"
+_ENDPOINTS = (
+    *(f"{method} {_SPACES}" for method in ("GET", "POST")),
+    *(f"{method} {_SPACE}" for method in ("GET", "HEAD", "DELETE")),
+    *(f"{method} {_SPACE}/tables" for method in ("GET", "POST")),
+    *(f"{method} {_SPACE}/tables/{{table}}" for method in ("GET", "HEAD", "POST", "DELETE")),
+)
 Answer = tuple[int, Any]
 """Status, and what the body says as JSON; None = no body."""
 
@@ -154,7 +163,8 @@ class _Handler(BaseHTTPRequestHandler):
             if asked.get("warehouse", warehouse) != warehouse:
                 text = f"Warehouse {asked['warehouse']} does not exist"
                 return 404, fault(404, "NoSuchWarehouseException", text)
-            return 200, {"defaults": {}, "overrides": {"prefix": warehouse}}
+            found = {"defaults": {}, "overrides": {"prefix": warehouse}, "endpoints": list(_ENDPOINTS)}
+            return 200, found
         _, noun, *rest = parts
         body = json.loads(raw) if raw else {}
         space = tuple(rest[0].split(_BETWEEN)) if rest else ()

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
 import pytest
-from lakes import Lake, read_by_duckdb
+from lakes import Lake, duckdb_on, read_by_duckdb
 from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
@@ -326,6 +326,24 @@ class TestIcebergRest(IcebergSuite):
         job.run()
         (row,) = read_by_duckdb(lake, job.table)
         assert dict(zip(VALUES, row, strict=True)) == {name: shown for name, (*_, shown) in VALUES.items()}
+
+    def test_rows_that_another_engine_deleted_stay_deleted(
+        self, writers: Callable[..., Writers], lake: Lake
+    ) -> None:
+        """It notes them in files of deleted positions, beside the files of data that a batch writes again."""
+        there = writers("id")
+        writer = there.open()
+        writer.write(there.frame(*range(10)), 0)
+        with duckdb_on(lake) as engine:
+            engine.execute(f"DELETE FROM lake.{there.entity} WHERE id IN (3, 4)")
+            engine.execute(f"INSERT INTO lake.{there.entity} VALUES (20, 'theirs')")
+        kept = {i: (i, "a") for i in range(10) if i not in (3, 4)} | {20: (20, "theirs")}
+        deletes = lake.catalog.load_table(tuple(there.entity.split("."))).inspect.delete_files()
+        assert deletes.num_rows == 1
+        assert lake.rows(there.entity) == list(kept.values())
+        writer.write(there.frame(4, 5, name="b"), 1)
+        kept |= {4: (4, "b"), 5: (5, "b")}
+        assert lake.rows(there.entity) == read_by_duckdb(lake, there.entity) == sorted(kept.values())
 
     def test_an_answer_that_was_lost_is_looked_for(
         self, writers: Callable[..., Writers], lake: Lake, monkeypatch: pytest.MonkeyPatch

@@ -29,3 +29,12 @@ def test_the_catalogs_own_sentence_is_passed_on() -> None:
     found = store_error("s", "listing tables", ServerError("IOException: no space left."), "https://c", 5.0)
     assert found is not None
     assert found.detail.endswith("listing tables: IOException: no space left (ServerError).")
+
+
+def test_a_warehouse_that_the_catalog_does_not_know_is_not_tried_again() -> None:
+    """Nessie reports it as an error of its own."""
+    said = ServerError("IllegalStateException: Warehouse 'other' is not known")
+    found = store_error("s", "logging in", said, "https://c", 5.0)
+    assert found is not None
+    assert (found.code, found.retryable) == ("store-rejected", False)
+    assert "Warehouse 'other' is not known" in found.detail

@@ -22,8 +22,9 @@ class IcebergRestConnector(IcebergConnector):
     kind: ClassVar[str] = "iceberg_rest"
     capabilities: ClassVar[Capabilities] = replace(
         CAPABILITIES,
-        verified_on="a catalog of the tests over pyiceberg's metadata code, files in moto's S3",
-        unverified="Polaris, Lakekeeper, Nessie, Unity Catalog, S3 Tables; a private authority",
+        verified_on="a catalog of the tests over pyiceberg's metadata code, files in moto's S3; tables that "
+        "DuckDB reads and deletes from; tables of Nessie 0.99 by hand",
+        unverified="Polaris, Lakekeeper, Unity Catalog, S3 Tables; a private authority",
     )
     Config: ClassVar[type[StoreSettings]] = IcebergRestConfig
     words: ClassVar[StoreWords] = RestWords(

@@ -25,6 +25,8 @@ _BUSY = (
     "TooManyRequestsError",
 )
 _LONGEST = 300
+# Nessie's answer is a server error, which would be tried again for ever.
+_NO_WAREHOUSE = re.compile(r"Warehouse .* is not known")
 # Of a proxy or load balancer, which knows nothing of the protocol: its page is of no use.
 _NOT_OF_A_CATALOG = re.compile(r"RESTError (\d{3}): (?:Received unexpected|Could not decode)")
 
@@ -88,6 +90,9 @@ def _of_iceberg(store: str, what: str, name: str, error: Exception) -> StoreErro
         return StoreError("store-auth-failed", detail, hint=_LOGIN_HINT)
     if name in _GONE:
         return StoreError("entity-not-found", f"Store {store}: {what}: it does not exist.")
+    if _NO_WAREHOUSE.search(str(error)):
+        detail = f"Store {store}: the catalog refused {what}: {_first(error)} ({name})."
+        return StoreError("store-rejected", detail, hint="Check the warehouse ('iceberg.catalog.id' in SQL).")
     if name in _BUSY:
         detail = f"Store {store}: the catalog failed at {what}: {_first(error)} ({name})."
         return StoreError(
