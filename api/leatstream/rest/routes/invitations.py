@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 from anyio import to_thread
 from fastapi import Request, Response
@@ -23,7 +22,6 @@ from leatstream.services.environment import Principal
 from leatstream.services.nouns import invitations
 
 router = api_router(prefix="/v1", tags=["access"])
-_ERRORS: dict[int | str, Any] = {status: problems()[status] for status in (401, 403, 422, 503)}
 
 
 @router.get("/invitations", responses=LISTING)
@@ -42,7 +40,7 @@ def get_invitation(env: Env, caller: Caller, invitation: NamePath) -> Invitation
     return InvitationView.from_domain(invitations.get_invitation(env, caller, invitation))
 
 
-@router.post("/invitations:accept", status_code=201, responses=_ERRORS)
+@router.post("/invitations:accept", status_code=201, responses=problems(400, 413))
 async def accept_invitation(env: Env, body: AcceptanceBody, request: Request) -> NewTokenView:
     """Take an invitation: makes the user and the first token, whose value is shown once. Needs no token."""
     address = request.client.host if request.client else None
