@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
@@ -62,6 +63,25 @@ def end_of_prefix(prefix: str) -> str | None:
     return kept[:-1] + chr(0xE000 if 0xD800 <= following <= 0xDFFF else following)
 
 
+# Each request looks its token, account and role up, so these statements are built once and not each time.
+@functools.cache
+def _one_by(column: sa.Column[str]) -> sa.Select[Any]:
+    return sa.select(column.table).where(column == sa.bindparam("value"))
+
+
+@functools.cache
+def _version_of(table: sa.Table) -> Any:
+    c = table.c
+    return sa.select(sa.func.count(), sa.func.sum(c.generation), sa.func.max(c.id), sa.func.max(c.updated_at))
+
+
+@functools.cache
+def _live_token() -> sa.Select[Any]:
+    c = tables.tokens.c
+    live = sa.or_(c.expires_at.is_(None), c.expires_at > sa.bindparam("at"))
+    return sa.select(tables.tokens).where(c.hash == sa.bindparam("value"), live)
+
+
 class SqlRepository(Generic[T]):
     """Objects of one noun (``ports.Repository``)."""
 
@@ -91,8 +111,7 @@ class SqlRepository(Generic[T]):
         return self._find(self._columns.id, object_id)
 
     def _find(self, column: sa.Column[str], value: str) -> T | None:
-        statement = sa.select(self._noun.table).where(column == value)
-        row = self._connection.execute(statement).mappings().first()
+        row = self._connection.execute(_one_by(column), {"value": value}).mappings().first()
         return None if row is None else from_row(self._noun, dict(row))
 
     def add(self, item: T) -> None:
@@ -153,11 +172,7 @@ class SqlRepository(Generic[T]):
 
     def version(self) -> tuple[object, ...]:
         """Changes with every change of any of the objects."""
-        c = self._columns
-        counts = sa.select(
-            sa.func.count(), sa.func.sum(c.generation), sa.func.max(c.id), sa.func.max(c.updated_at)
-        )
-        return tuple(self._connection.execute(counts).one())
+        return tuple(self._connection.execute(_version_of(self._noun.table)).one())
 
     def owners(
         self,
@@ -236,9 +251,7 @@ class SqlTokenRows:
 
     def find(self, token_hash: str, at: datetime) -> TokenRow | None:
         """The value with this hash that has not expired at this moment, or None."""
-        c = tables.tokens.c
-        live = sa.or_(c.expires_at.is_(None), c.expires_at > at)
-        row = self._connection.execute(sa.select(tables.tokens).where(c.hash == token_hash, live)).first()
+        row = self._connection.execute(_live_token(), {"value": token_hash, "at": at}).first()
         return None if row is None else TokenRow(**row._mapping)
 
     def list(self, name: str | None = None) -> Sequence[TokenRow]:
