@@ -312,7 +312,7 @@ def _again(
 
 def _after_failure(phase: str) -> str:
     """What to do about it; of a new object Terraform says itself that it will be replaced."""
-    return "" if phase != "update" else "\n\nOnce the cause is mended, the next apply starts it again."
+    return "" if phase != "update" else "\n\nOnce the cause is corrected, the next apply starts it again."
 
 
 def _cause(status: Mapping[str, Any]) -> str:
@@ -320,7 +320,8 @@ def _cause(status: Mapping[str, Any]) -> str:
     parts = [status.get("message"), error.get("detail") if isinstance(error, Mapping) else error]
     code = error.get("code") if isinstance(error, Mapping) else None
     text = "\n".join(dict.fromkeys(str(part) for part in parts if part)) or "The service gives no cause."
-    return f"{text} [{code}]" if code else text
+    hint = error.get("hint") if isinstance(error, Mapping) else None
+    return (f"{text} [{code}]" if code else text) + (f"\n\nWhat to do: {hint}" if hint else "")
 
 
 def _wait_failed(

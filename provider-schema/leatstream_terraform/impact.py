@@ -87,7 +87,7 @@ def start_again(resource: Resource, planned: dict[str, Any], cause: str) -> Diag
         set_change(resource, planned, change("start-again", f"the job failed: {cause}"))
     return Diagnostic(
         f"{label(resource, planned)} failed and is started again",
-        f"{cause}\n\nIf the cause is not mended, it fails again, and the apply with it.",
+        f"{cause}\n\nIf the cause remains, it fails again, and the apply with it.",
         (),
         "warning",
     )

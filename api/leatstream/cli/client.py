@@ -240,10 +240,10 @@ class Client:
             yield
         except httpx2.TransportError as error:
             what = re.sub(r"^\[Errno -?\d+\] ", "", str(error)) or type(error).__name__
-            told = f"No answer from {self.connection.url} ({self.connection.origin}): {what}"
+            said = f"No answer from {self.connection.url} ({self.connection.origin}): {what}"
             if isinstance(error, httpx2.ConnectError):
-                told += ". Check the address, and that the server runs (leat dev, leat serve)."
-            raise Unreachable(told) from error
+                said += ". Check the address, and that the server runs (leat dev, leat serve)."
+            raise Unreachable(said) from error
 
 
 def _may_help(code: str | None, method: str, path: str) -> bool:

@@ -31,7 +31,7 @@ class Form(StrEnum):
 
 def init(
     directory: Annotated[
-        Path, typer.Argument(metavar="[DIR]", help="Where to; it is created if it does not exist.")
+        Path, typer.Argument(metavar="DIR", help="Where to; it is created if it does not exist.")
     ] = Path(),
     form: Annotated[Form, typer.Option(help="How to declare streams and queries.")] = Form.TERRAFORM,
 ) -> None:

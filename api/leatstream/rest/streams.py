@@ -113,8 +113,8 @@ def event(record: Record) -> bytes:
 def failure(error: LeatstreamError, media_type: str) -> bytes:
     """An error on the way as the last line or event."""
     faults = [fault_json(fault) for fault in error.faults]
-    told = {"code": error.code, "detail": error.detail, "status": error.status, "errors": faults}
-    body = _dump({"error": told})
+    problem = {"code": error.code, "detail": error.detail, "status": error.status, "errors": faults}
+    body = _dump({"error": problem})
     return f"event: error\ndata: {body}\n\n".encode() if media_type == EVENTS else f"{body}\n".encode()
 
 

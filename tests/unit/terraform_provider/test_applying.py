@@ -205,13 +205,14 @@ def test_what_failed_before_is_started_again_by_an_apply(
 
 def test_what_fails_anew_is_told_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     bad = query(2, "failed", comment="new")
-    bad["status"] |= {"error": {"code": "job-failed", "detail": "boom"}}
+    bad["status"] |= {"error": {"code": "job-failed", "detail": "boom", "hint": "CREATE ENTITY t."}}
     started = ("PUT", query(2, "pending", comment="new"))
     done = applied(
         Script(monkeypatch, started, ("GET", bad), ("/logs", {})), query() | {"comment": "new"}, query()
     )
     assert done.private.unsettled
     assert "boom" in errors(done)
+    assert "What to do: CREATE ENTITY t." in errors(done)
     assert "the next apply starts it again" in errors(done)
     sql = "BEGIN APPLICATION q CREATE STREAM a AS SELECT * FROM b; END APPLICATION"
     prior = bad | {"sql": sql, "comment": "new"}

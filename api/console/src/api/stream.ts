@@ -52,7 +52,7 @@ export type Stream<T> = {
 };
 export type Numbered<T> = { number: number; item: T };
 
-/** How a stream that a hidden tab has closed goes on. */
+/** How a stream continues that a hidden tab has closed. */
 export type Resumed<T> = {
   /** Whether the stream can go on behind what was read; else it stays open. */
   can: () => boolean;

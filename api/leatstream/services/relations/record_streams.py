@@ -70,11 +70,11 @@ def chosen(
         sleep: waits so many seconds.
     """
     seen, sent, since = 0, 0, now()
-    told = since
+    reported = since
     for record in records:
         if record is None or not wanted.fits(record):
-            if now() - told >= _LOOK:
-                told = now()
+            if now() - reported >= _LOOK:
+                reported = now()
                 yield None
             continue
         while wanted.rate is not None and sent >= wanted.rate and now() - since < 1.0:
@@ -82,7 +82,7 @@ def chosen(
             yield None
         if now() - since >= 1.0:  # also after a silence, in which nothing was saved up
             sent, since = 0, now()
-        seen, sent, told = seen + 1, sent + 1, now()
+        seen, sent, reported = seen + 1, sent + 1, now()
         yield record
         if seen == wanted.limit:
             return
