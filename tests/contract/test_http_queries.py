@@ -193,7 +193,8 @@ def test_progress_is_kept_for_an_hour_and_in_steps_for_a_day(pageviews: TestClie
     since = (start + timedelta(seconds=15 * KEPT_PROGRESS)).isoformat()
     assert asked(limit=600, since=since) == [KEPT_PROGRESS + 1, KEPT_PROGRESS + 2]
     assert asked(limit=1, since=since.removesuffix("+00:00")) == [KEPT_PROGRESS + 2], "it is UTC"
-    assert pageviews.get("/v1/queries/q/progress", params={"since": "lately"}).status_code == 422
+    for wrong in ("lately", "1767225600", "0.5"):
+        assert pageviews.get("/v1/queries/q/progress", params={"since": wrong}).status_code == 422
     assert len(pageviews.get("/v1/queries/q/events").json()["items"]) == 1, "events have a ring of their own"
 
 

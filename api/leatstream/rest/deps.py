@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from datetime import datetime
 from typing import Annotated, Any, Literal, cast
 from urllib.parse import quote as percent
 
 from fastapi import Depends, Header, Path, Query, Request
 from fastapi.routing import APIRoute
-from pydantic import AfterValidator
+from pydantic import AfterValidator, BeforeValidator
 from starlette.convertors import Convertor, register_url_convertor
 
 from leatstream.errors import Faults, RequestError, sentence
@@ -207,6 +208,18 @@ NameQuery = Annotated[
     Query(min_length=1, max_length=255, description=NAME_HELP, json_schema_extra={"pattern": NAME_PATTERN}),
     AfterValidator(lambda text: None if text is None else read_name(text)),
 ]
+
+
+def _no_number(value: object) -> object:
+    """A moment as text: a number says neither its unit nor its zone. ValueError."""
+    try:
+        float(str(value))
+    except ValueError:
+        return value
+    raise ValueError("is a time such as 2026-01-31T12:00:00Z")
+
+
+Moment = Annotated[datetime, BeforeValidator(_no_number)]
 PageSize = Annotated[int, Query(ge=1, le=1000, description="Items on one page.")]
 PageToken = Annotated[
     str | None,

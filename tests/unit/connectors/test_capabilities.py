@@ -29,7 +29,8 @@ def test_what_a_class_claims_it_has() -> None:
         assert found.takes_rows is (found.row_writer is not Connector.row_writer), kind
         assert bool(claims.delivery) is claims.sink, kind
         assert claims.create_as is (claims.sink and claims.create_entity), kind
-        assert claims.view is (found.create_view is not Connector.create_view), kind
+        assert claims.view is (found.show_view is not Connector.show_view), kind
+        assert not claims.view_swap or found.create_view_rows is not Connector.create_view_rows, kind
 
 
 def test_page_and_rest_tell_every_capability() -> None:

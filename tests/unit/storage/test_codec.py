@@ -258,6 +258,7 @@ OBJECTS: list[tuple[codec.Noun[Any], Any]] = [
             kept_until=MOMENT,
             skipped=(SkippedRecord("orders:3:42", MOMENT, "me"),),
             deleting=True,
+            own_rows=True,
             status=STATUS,
         ),
     ),

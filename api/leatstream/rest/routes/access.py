@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Annotated, Any, Literal
 
 from fastapi import Query, Response
@@ -14,6 +14,7 @@ from leatstream.rest.answers import DELETING, LISTING, READING, WRITING, problem
 from leatstream.rest.deps import (
     Caller,
     Env,
+    Moment,
     NamePart,
     NamePath,
     PageSize,
@@ -314,10 +315,10 @@ def list_audit_events(
         Literal["allowed", "denied"] | None, Query(description="Only events with this outcome.")
     ] = None,
     since: Annotated[
-        datetime | None, Query(description="Only events of this time and later. Without an offset it is UTC.")
+        Moment | None, Query(description="Only events of this time and later. Without an offset it is UTC.")
     ] = None,
     until: Annotated[
-        datetime | None, Query(description="Only events before this time. Without an offset it is UTC.")
+        Moment | None, Query(description="Only events before this time. Without an offset it is UTC.")
     ] = None,
     after: Annotated[
         int | None,

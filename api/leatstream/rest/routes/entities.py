@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import datetime
 from functools import partial
 from typing import Annotated, Any, Literal
 
@@ -20,6 +19,7 @@ from leatstream.rest.deps import (
     Caller,
     EntityPath,
     Env,
+    Moment,
     MustBeNew,
     NamePart,
     NamePath,
@@ -121,7 +121,7 @@ async def read_records(
         Literal["beginning", "latest"], Query(alias="from", description="Where to begin.")
     ] = "latest",
     since: Annotated[
-        datetime | None,
+        Moment | None,
         Query(
             description="Begin with records of this time, in place of `from`. Without an offset it is UTC."
         ),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import datetime
 from functools import lru_cache
 from typing import Annotated, Any, Literal
 
@@ -22,6 +21,7 @@ from leatstream.rest.answers import DELETING, LISTING, READING, WRITING_STORE
 from leatstream.rest.deps import (
     Caller,
     Env,
+    Moment,
     NamePart,
     NamePath,
     NameQuery,
@@ -279,7 +279,7 @@ def list_query_progress(
     query: NamePath,
     limit: Annotated[int, Query(ge=1, le=600, description="How many of the newest at most.")] = 50,
     since: Annotated[
-        datetime | None,
+        Moment | None,
         Query(description="Only moments after this one. Without an offset it is UTC."),
     ] = None,
 ) -> QueryProgressList:
