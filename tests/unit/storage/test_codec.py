@@ -76,6 +76,7 @@ STATUS = QueryStatus(
     crashes=2,
     apart_from="drv_0",
     revoked_at=MOMENT,
+    view_behind=True,
     reached={"checkpoint": "g2", "batch": 4, "offsets": [{"a": {"0": 9}}]},
 )
 OBJECTS: list[tuple[codec.Noun[Any], Any]] = [
