@@ -508,5 +508,8 @@ def test_a_query_says_what_it_waits_for_from_the_start(fresh: Any, client: TestC
     assert (status["state"], status["message"]) == ("starting", "its driver is starting Spark")
     beat(fresh, "starting")
     assert client.get("/v1/queries/q").json()["status"]["message"] == "its driver opens the sources"
+    beat(fresh, "starting", first_batch=True)
+    message = client.get("/v1/queries/q").json()["status"]["message"]
+    assert message == "its driver processes the first batch, of records that exist already"
     beat(fresh, "running")
     assert client.get("/v1/queries/q").json()["status"]["message"] is None

@@ -27,7 +27,14 @@ from leatstream.services.queries.remedies import way_out
 from leatstream.services.queries.replace.hand_over import taking_over_of
 from leatstream.services.queries.retries import after_loss, ended, seen_running
 from leatstream.services.queries.save import keep_query
-from leatstream.services.queries.shared_drivers import APART, HANDED, STARTS, fills_memory, set_apart
+from leatstream.services.queries.shared_drivers import (
+    APART,
+    FIRST_BATCH,
+    HANDED,
+    STARTS,
+    fills_memory,
+    set_apart,
+)
 from leatstream.services.queries.skipping import skipped_of
 from leatstream.services.selects import interactive
 
@@ -390,8 +397,8 @@ def _observe(env: Environment, unit: UnitOfWork, query: Query, report: Mapping[s
         return replace(query, status=_terminal(env, unit, query, status, state, report))
     if state == "running":
         status = seen_running(status, now)
-    elif state == "starting" and status.message == STARTS:
-        status = replace(status, message=HANDED)
+    elif state == "starting" and status.message in (STARTS, HANDED):
+        status = replace(status, message=FIRST_BATCH if report.get("first_batch") else HANDED)
     return replace(query, status=status)
 
 

@@ -397,6 +397,8 @@ class Attempt:
             body["free"] = True
         if self._reached is not None:
             body["reached"] = self._reached
+        if self._state == "starting" and self._pulse.first_batch:
+            body["first_batch"] = True
         if self._state == "running":
             body["pulse"] = self._pulse.as_json() | {"lag_age_seconds": self._lag_age.seconds()}
             body["use"] = DRIVER_USE.as_json(self._spark)

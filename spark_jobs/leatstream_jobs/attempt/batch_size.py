@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from leatstream.plan.job_spec import JobSpec
 
 _LOG = logging.getLogger("leatstream_jobs")
-FIRST, LEAST = 100_000, 1_000
+FIRST, FIRST_OF_SEVERAL, LEAST = 100_000, 5_000, 1_000
 _STEP = 2.0  # a batch is at most so much longer or shorter than the one before
 _FULL = 0.9  # of the limit: more was there, so that the limit is what ended the batch
 _CLOSE = 0.1  # the limit stays where it is as near as this to the one that would be right
@@ -34,7 +34,10 @@ def first_limit(spec: JobSpec) -> int:
         return spec.max_offsets_per_trigger
     # The calls of users' functions in a batch have one time-out, and a planned batch is repeated as it is:
     # one that is too large would fail for ever.
-    return min(spec.max_offsets_per_trigger, LEAST if spec.functions else FIRST)
+    if spec.functions:
+        return min(spec.max_offsets_per_trigger, LEAST)
+    # A join may make hundreds of rows of each record: how many is known after a batch.
+    return min(spec.max_offsets_per_trigger, FIRST_OF_SEVERAL if len(spec.sources) > 1 else FIRST)
 
 
 class BatchSize:

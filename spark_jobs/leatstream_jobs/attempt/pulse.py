@@ -20,6 +20,7 @@ SHORTEST = 20.0
 UNANSWERED = 8.0
 _BATCHES = 5
 _MORE = 3.0  # a batch may take so many times as long as the longest of the last ones
+_AT_WORK = "Processing"  # of Spark's word for a batch whose offsets are written down
 _PLANNING = 30.0  # between two batches of real-time mode
 
 
@@ -37,6 +38,7 @@ class Pulse:
         self._last = now()
         self._seen: tuple[object, ...] = ()
         self._message = ""
+        self._reported = False
         self._took: deque[float] = deque(maxlen=_BATCHES)
         self._silent: dict[str, tuple[float, str]] = {}
 
@@ -51,6 +53,7 @@ class Pulse:
         if tuple(marks) != self._seen or reports:
             self._last = self._now()
         self._seen, self._message = tuple(marks), message
+        self._reported = self._reported or bool(reports)
         self._took.extend(float(report.get("batchDuration") or 0) / 1000 for report in reports)
 
     def answered(self, store: str, fault: str | None) -> None:
@@ -67,6 +70,11 @@ class Pulse:
             return self._spec.realtime_batch_ms / 1000 + _PLANNING
         usual = max(self._took, default=0.0) * _MORE
         return max(SHORTEST, self._spec.trigger_interval_ms / 1000 + SHORTEST, usual)
+
+    @property
+    def first_batch(self) -> bool:
+        """Whether the first batch is at work, which may last: all that is there already is in it."""
+        return not self._reported and _AT_WORK in self._message
 
     def waits_for(self) -> str | None:
         """What the query waits for, in words; None while it gets on."""
@@ -90,7 +98,7 @@ class Pulse:
         if "Getting offsets" in text or "latest offset" in text:
             what = f"{source.entity} in store {source.store.name}" if source else "a source"
             return f"{what} does not say what there is to read"
-        if "Processing" in text:
+        if _AT_WORK in text:
             return "the batch at work takes longer than those before it"
         if "Writing offsets" in text or "Committing" in text:
             return f"the checkpoint {self._spec.checkpoint} cannot be written"

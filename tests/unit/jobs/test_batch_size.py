@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from leatstream_jobs.attempt.batch_size import FIRST, LEAST, BatchSize
+from leatstream_jobs.attempt.batch_size import FIRST, FIRST_OF_SEVERAL, LEAST, BatchSize
 
 
 class Spec:
@@ -33,6 +33,13 @@ def test_it_begins_small_and_grows_by_steps_up_to_the_bound() -> None:
     one = size()
     assert one.limit == FIRST
     assert [one.after(report(one.limit, 500)) for _ in range(4)] == [200_000, 400_000, 500_000, 500_000]
+
+
+def test_of_several_sources_it_begins_with_few_as_a_join_makes_many_rows() -> None:
+    one = size(500_000, 5_000, ("kafka", "kafka"))
+    assert one.limit == FIRST_OF_SEVERAL
+    assert one.after(report(one.limit, 100)) == 2 * FIRST_OF_SEVERAL
+    assert size(500_000, 5_000, ("kafka", "kinesis")).limit == 500_000, "not of stores that are asked once"
 
 
 def test_with_functions_of_users_it_begins_with_few_as_their_time_out_is_for_a_batch() -> None:

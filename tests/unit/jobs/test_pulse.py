@@ -50,6 +50,17 @@ def test_a_silent_topic_is_no_standstill(clock: Clock) -> None:
     assert pulse.as_json()["age_seconds"] == 0
 
 
+def test_the_first_batch_is_known_while_it_lasts(clock: Clock) -> None:
+    pulse = Pulse(SPEC, clock)
+    pulse.look([1], ASKING)
+    assert not pulse.first_batch
+    pulse.look([2], "Processing new data")
+    assert pulse.first_batch
+    pulse.look([3], ASKING, [{"batchDuration": 500}])
+    pulse.look([4], "Processing new data")
+    assert not pulse.first_batch
+
+
 def test_a_loop_that_hangs_is_told_with_what_it_waits_for(clock: Clock) -> None:
     pulse = Pulse(SPEC, clock)
     pulse.look([1], ASKING)

@@ -127,6 +127,7 @@ class Beat(_Report):
     pulse: Pulse | None = None
     use: Use | None = None
     free: bool = False
+    first_batch: bool = False
     reached: dict[_Text, Any] | None = None
     log: list[_Text] = []
 
