@@ -187,6 +187,10 @@ def test_the_documentation_has_its_pictures(browser: Browser, page: Page, check:
         expect(page.locator(".problem")).to_contain_text("Record payments:2:1041 is not JSON")
         expect(page.get_by_role("link", name="orders_of_oslo", exact=True).first).to_be_visible()
         take("flow")
+        sink = page.locator(".card", has_text="kafka_store / orders_of_oslo")
+        page.get_by_role("button", name="Show the whole graph").click()
+        expect(sink).to_be_in_viewport(ratio=1)
+        expect(page.get_by_role("button", name="Show the whole graph")).to_have_count(0)
         page.goto(f"{world.url}/ui/sql{IN_DEMO}")
         write(
             page,

@@ -1,6 +1,6 @@
 import "@xyflow/react/dist/style.css";
 import { graphlib, layout } from "@dagrejs/dagre";
-import { useComputedColorScheme } from "@mantine/core";
+import { Button, useComputedColorScheme } from "@mantine/core";
 import {
   Background,
   BaseEdge,
@@ -14,11 +14,12 @@ import {
   MiniMap,
   type Node,
   type NodeProps,
+  Panel,
   Position,
   ReactFlow,
   type ReactFlowInstance,
 } from "@xyflow/react";
-import { memo, type ReactNode, useEffect, useMemo, useRef } from "react";
+import { memo, type ReactNode, useEffect, useMemo, useRef, useState } from "react";
 import { FIT, MARGIN, overview } from "./overview";
 
 /** A box of the graph. `kind` and `state` give its shape and colour. */
@@ -34,6 +35,7 @@ const [APART, LABELLED] = [40, 118];
 // A map helps where the drawing is larger than its frame.
 const MAPPED = 40;
 const MAP = { width: 150, height: 104 };
+const WHOLE = { ...FIT, minZoom: 0.15, padding: MARGIN };
 
 /** Boxes and arrows from left to right. */
 export default function Graph(props: { label: string; cards: readonly Card[]; arrows: readonly Arrow[] }): ReactNode {
@@ -41,13 +43,18 @@ export default function Graph(props: { label: string; cards: readonly Card[]; ar
   const scheme = useComputedColorScheme("light");
   const flow = useRef<ReactFlowInstance<CardNode, ArrowEdge> | null>(null);
   const frame = useRef<HTMLElement>(null);
+  const [isCut, setCut] = useState(false);
   const { nodes, edges } = useMemo(() => place(cards, arrows), [cards, arrows]);
   const shape = nodes.map(({ id }) => id).join("\n");
   // A graph that has grown has other places: it is fitted again, and not when only a state has changed.
   const latest = useRef(nodes);
   latest.current = nodes;
   const fit = (): void => {
-    if (flow.current && frame.current) overview(flow.current, latest.current, frame.current);
+    if (flow.current && frame.current) setCut(overview(flow.current, latest.current, frame.current));
+  };
+  const showAll = (): void => {
+    void flow.current?.fitView(WHOLE);
+    setCut(false);
   };
   useEffect(() => {
     if (shape !== "") requestAnimationFrame(fit);
@@ -74,7 +81,14 @@ export default function Graph(props: { label: string; cards: readonly Card[]; ar
         preventScrolling={false}
       >
         <Background gap={22} />
-        <Controls showInteractive={false} fitViewOptions={{ ...FIT, minZoom: 0.15, padding: MARGIN }} />
+        <Controls showInteractive={false} fitViewOptions={WHOLE} onFitView={() => setCut(false)} />
+        {isCut && (
+          <Panel position="top-right">
+            <Button variant="default" size="compact-sm" onClick={showAll}>
+              Show the whole graph
+            </Button>
+          </Panel>
+        )}
         {nodes.length > MAPPED && <MiniMap pannable nodeColor={toneOf} ariaLabel="Map of the graph" style={MAP} />}
       </ReactFlow>
     </section>

@@ -6,14 +6,17 @@ export const FIT = { maxZoom: 1.15, minZoom: 0.7 };
 export const MARGIN = 0.04;
 const EDGE = 14;
 
-/** The whole drawing if its texts stay readable; else from its chosen box, or from its beginning on the left. */
+/**
+ * The whole drawing if its texts stay readable; else from its chosen box, or from its beginning on the left.
+ * Returns whether something is outside the frame.
+ */
 export function overview(
   flow: Pick<ReactFlowInstance<never>, "setViewport">,
   nodes: readonly CardNode[],
   frame: HTMLElement,
-): void {
+): boolean {
   const { clientWidth: width, clientHeight: height } = frame;
-  if (nodes.length === 0 || width === 0) return;
+  if (nodes.length === 0 || width === 0) return false;
   const all = getNodesBounds([...nodes]);
   const whole = Math.min((width - 2 * EDGE) / all.width, (height - 2 * EDGE) / all.height);
   const zoom = Math.min(Math.max(whole, FIT.minZoom), FIT.maxZoom);
@@ -29,4 +32,5 @@ export function overview(
     y: along(all.y, all.height, focus.y + focus.height / 2, height),
     zoom,
   });
+  return whole < zoom;
 }

@@ -1,1 +1,0 @@
-import{r as e}from"./Stack-BRJsGwX-.js";import{b as t}from"./index-BPp4vo5L.js";import{t as n}from"./jsx-runtime-C3cWAN_r.js";var r=n();function i({root:n}){return(0,r.jsx)(e,{component:t,to:`/lineage`,search:{root:n},size:`xs`,variant:`default`,children:`Lineage`})}export{i as t};

@@ -1,1 +1,0 @@
-import{f as e,o as t}from"./useRouter-DGtvG81t.js";import{t as n}from"./InputBase-BDFq9m1V.js";import{t as r}from"./jsx-runtime-C3cWAN_r.js";var i=r(),a=t(t=>{let r=e([`Input`,`InputWrapper`,`TextInput`],null,t);return(0,i.jsx)(n,{component:`input`,...r,__staticSelector:`TextInput`})});a.classes=n.classes,a.displayName=`@mantine/core/TextInput`;export{a as t};

@@ -1,0 +1,1 @@
+import{h as e,l as t}from"./useRouter-DP6xSQay.js";import{t as n}from"./InputBase-tushZf8E.js";import{t as r}from"./jsx-runtime-C3cWAN_r.js";var i=r(),a=t(t=>{let r=e([`Input`,`InputWrapper`,`TextInput`],null,t);return(0,i.jsx)(n,{component:`input`,...r,__staticSelector:`TextInput`})});a.classes=n.classes,a.displayName=`@mantine/core/TextInput`;export{a as t};

@@ -1,1 +1,0 @@
-import{T as e}from"./index-BPp4vo5L.js";import{n as t,t as n}from"./client-BoRYDbsa.js";function r(){return e({queryKey:[`about`,`capabilities`],queryFn:()=>t(n.GET(`/v1/server/capabilities`)),staleTime:1/0})}export{r as t};

@@ -1,0 +1,1 @@
+import{n as e,t}from"./client-CoSTsF2q.js";import{n}from"./exact-C8Lcpc2r.js";async function r(r,i,a){let o={params:{path:{relation:r},query:{from:i,limit:a}},parseAs:`text`},s=await e(t.GET(`/v1/relations/{relation}/sample`,o));return n(s)}export{r as t};

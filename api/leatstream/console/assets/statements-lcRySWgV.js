@@ -1,0 +1,1 @@
+import{n as e,t}from"./client-CoSTsF2q.js";import{n,s as r}from"./Copy-BNYWX-sk.js";function i(n,r=!1){return e(t.POST(`/v1/statements`,{body:{sql:n,atomic:r}}))}function a(e,t=!1){return{sql:e,curl:n(`POST`,`/v1/statements`,t?{sql:e,atomic:t}:{sql:e}),leat:`leat sql${t?` --atomic`:``} ${r(e)}`}}export{a as n,i as t};
