@@ -86,7 +86,7 @@ class Settings(BaseSettings):
         driver_slots: task slots of a driver.
         driver_memory: heap of a driver's JVM.
         driver_environment: names of the server's variables that drivers on this machine inherit besides the
-            usual ones, parted by commas; ``AWS_*`` is all that begin so.
+            usual ones, separated by commas; ``AWS_*`` is all that begin so.
         driver_user: account that drivers of the launcher ``local`` run as; empty = the server's own.
         driver_jvm_options: flags of a driver's JVM; empty = both JIT compilers for queries with a driver of
             their own, the first one only for all others.

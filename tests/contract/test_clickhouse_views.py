@@ -126,7 +126,11 @@ def test_a_view_lives_in_the_store_that_is_named(
         ("'store' = 'nowhere'", "unknown-relation", "nowhere"),
         ("'clickhouse.table.name' = 't'", "invalid-property", "there is no 'store'"),
         ("'store' = 'ch', 'topic' = 't'", "invalid-property", "not a materialized view property"),
-        ("'store' = 'ch', 'clickhouse.db.name' = 'a.b'", "invalid-property", "clickhouse.db.name is a name"),
+        (
+            "'store' = 'ch', 'clickhouse.db.name' = 'a.b'",
+            "invalid-property",
+            "clickhouse.db.name must be a name",
+        ),
         ("'store' = 'ch', 'clickhouse.db.name' = 'system'", "invalid-property", "cannot have a view"),
     ],
 )

@@ -167,9 +167,9 @@ def test_records_are_chosen_as_by_rest(served: httpx2.Client, world: Any, given:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ("limit: 0", "The limit is between 1 and 1000000"),
-        ("rate: 10001", "The rate is between 1 and 10000"),
-        ('partition: "0", offset: -1', "The offset is between 0 and"),
+        ("limit: 0", "The limit must be between 1 and 1000000"),
+        ("rate: 10001", "The rate must be between 1 and 10000"),
+        ('partition: "0", offset: -1', "The offset must be between 0 and"),
         ("offset: 1.5", "not a whole number"),
         ('q: ""', "q has 1 to 1000 characters"),
         ('partition: ""', "partition has 1 to 200 characters"),

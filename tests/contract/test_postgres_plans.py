@@ -99,7 +99,7 @@ def test_a_topic_takes_batches_exactly_once_where_asked(client: TestClient) -> N
     [
         ("'postgresql.db.name'='other'", ["database of store"]),
         ("'postgresql.table.name'='a', 'topic'='b'", ["both name the entity"]),
-        ("'postgresql.schema.name'='a.b'", ["is a name"]),
+        ("'postgresql.schema.name'='a.b'", ["must be a name"]),
         (
             "'value.format'='json', 'key.format'='primitive', 'key.columns'='id'",
             ["key.format has no meaning", "key.columns has no meaning"],

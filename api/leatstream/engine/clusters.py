@@ -112,7 +112,7 @@ class Cluster:
         if bool(self.yarn_principal) != bool(self.yarn_keytab):
             faults.append("LEATSTREAM_YARN_PRINCIPAL and LEATSTREAM_YARN_KEYTAB go together")
         if self.executors < 1 or self.executor_cores < 1:
-            faults.append("LEATSTREAM_EXECUTORS and LEATSTREAM_EXECUTOR_CORES are at least 1")
+            faults.append("LEATSTREAM_EXECUTORS and LEATSTREAM_EXECUTOR_CORES must be at least 1")
         return faults + conf_faults(self.conf)
 
     def _own_address(self) -> str:

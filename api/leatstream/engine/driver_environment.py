@@ -48,7 +48,7 @@ _OURS = "LEATSTREAM_"
 
 
 def read_names(text: str) -> tuple[str, ...]:
-    """Names of variables, parted by commas; ``AWS_*`` is all that begin so.
+    """Names of variables, separated by commas; ``AWS_*`` is all that begin so.
 
     Raises:
         ValueError: one is none, or one of our own, which may hold the catalog's address or a token.

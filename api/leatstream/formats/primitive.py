@@ -35,7 +35,7 @@ def check_plain(text: str, known: Collection[str] = VALUE_TYPES) -> DataType:
     """
     kind = parse_type(text)
     if kind.kind not in known:
-        raise JobError("job-rejected", f"A primitive is one of {', '.join(known)}, not {kind}.")
+        raise JobError("job-rejected", f"A primitive must be one of {', '.join(known)}, not {kind}.")
     return kind
 
 

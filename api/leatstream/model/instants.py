@@ -26,7 +26,9 @@ def read_milliseconds(text: str | int) -> int:
         try:
             found = milliseconds(datetime.fromisoformat(text))
         except ValueError:
-            raise ValueError("is a time such as 2026-01-31T12:00:00Z, or milliseconds since 1970") from None
+            raise ValueError(
+                "must be a time such as 2026-01-31T12:00:00Z, or milliseconds since 1970"
+            ) from None
     if not 0 <= found < _FAR:
         raise ValueError("lies between the years 1970 and 9999")
     return found

@@ -57,7 +57,7 @@ class OutsideReference:
             raise ValueError("A reference is written secret://PROVIDER/PATH#KEY, such as secret://env/NAME.")
         provider, path, query, key = found[1], unquote(found[2]), found[3], found[4]
         if provider not in _PATHS:
-            raise ValueError(f"The provider of a reference is one of {', '.join(PROVIDERS)}.")
+            raise ValueError(f"The provider of a reference must be one of {', '.join(PROVIDERS)}.")
         form, example = _PATHS[provider]
         parts = path.split("/")
         if not form.match(path) or not path.isprintable() or "." in parts or ".." in parts:

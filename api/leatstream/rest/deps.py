@@ -216,7 +216,7 @@ def _no_number(value: object) -> object:
         float(str(value))
     except ValueError:
         return value
-    raise ValueError("is a time such as 2026-01-31T12:00:00Z")
+    raise ValueError("must be a time such as 2026-01-31T12:00:00Z")
 
 
 Moment = Annotated[datetime, BeforeValidator(_no_number)]
@@ -252,5 +252,5 @@ def seconds(text: str) -> float:
     """A duration such as ``30s``, ``500ms``, ``2m`` or ``30`` (seconds)."""
     match = re.match(r"(\d+)(ms|s|m)?\Z", text)
     if match is None:
-        raise RequestError("validation", "A duration is a number with ms, s or m, such as 30s.")
+        raise RequestError("validation", "A duration must be a number with ms, s or m, such as 30s.")
     return int(match[1]) * _UNITS[match[2]]

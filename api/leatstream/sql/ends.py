@@ -83,7 +83,7 @@ class EndsParser(MatchParser):
             digits = str(value.this).lstrip("0")
             # Counted first: Python makes no number of more than 4,300.
             if not digits or len(digits) > 9 or int(digits) > MAX_LIMIT:
-                self.fail(f"LIMIT is between 1 and {MAX_LIMIT}.", at=position)
+                self.fail(f"LIMIT must be between 1 and {MAX_LIMIT}.", at=position)
             refused.remove(entry)
             return int(digits)
         return None

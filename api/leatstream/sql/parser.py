@@ -52,7 +52,7 @@ MAX_STATEMENTS = 1_000
 
 
 def parse(text: str) -> list[s.Statement]:
-    """Read a text of statements parted by ``;``. Positions count in the whole text.
+    """Read a text of statements separated by ``;``. Positions count in the whole text.
 
     Raises:
         RequestError: sql-syntax, unsupported or too-complex, with the position, and of every statement that

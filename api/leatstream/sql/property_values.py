@@ -70,7 +70,7 @@ class PropertyReader:
         if value is None:
             return None
         if isinstance(value, bool | int | float):
-            self.wrong(key, f"{key!r} is a text.")
+            self.wrong(key, f"{key!r} must be a string.")
             return None
         if not value.strip():
             self.wrong(key, f"{key!r} is empty.")
@@ -85,7 +85,7 @@ class PropertyReader:
         try:
             return parse_name(text)
         except ValueError as error:
-            self.wrong(key, f"{key!r} is a name: {error}.")
+            self.wrong(key, f"{key!r} must be a name: {error}.")
             return None
 
     def secret(self, key: str) -> str | SecretName | None:
@@ -113,10 +113,10 @@ class PropertyReader:
             return None
         text = str(value)
         if isinstance(value, bool | float) or not (text.isascii() and text.isdecimal() and len(text) < 10):
-            self.wrong(key, f"{key!r} is a whole number.")
+            self.wrong(key, f"{key!r} must be a whole number.")
             return None
         if int(text) < minimum:
-            self.wrong(key, f"{key!r} is at least {minimum}.")
+            self.wrong(key, f"{key!r} must be at least {minimum}.")
             return None
         return int(text)
 

@@ -230,7 +230,7 @@ def _columns(reader: PropertyReader, key: str) -> tuple[str, ...]:
         try:
             (name,) = split(part.strip()) if isinstance(given, Value) else (part.strip(),)
         except ValueError:
-            reader.wrong(key, f"{key!r} is a list of column names parted by commas.")
+            reader.wrong(key, f"{key!r} must be a list of column names separated by commas.")
             return ()
         columns.append(name)
     return tuple(columns)

@@ -204,7 +204,7 @@ def _starting_timestamp(value: Value, _: Relation, faults: Faults) -> str | None
     text = str(value.value)
     if not isinstance(value.value, bool | float) and text.isascii() and text.isdecimal() and len(text) < 16:
         return str(int(text))
-    detail = f"{POSITION_TIMESTAMP!r} is a whole number of milliseconds since 1970."
+    detail = f"{POSITION_TIMESTAMP!r} must be a whole number of milliseconds since 1970."
     faults.add("invalid-property", detail, position=value.position)
     return None
 
@@ -282,7 +282,7 @@ def _history(value: Value, relation: Relation, faults: Faults) -> str | None:
     text = str(value.value)
     if not isinstance(value.value, bool | float) and text.isascii() and text.isdecimal() and len(text) < 14:
         return str(int(text))
-    detail = f"{HISTORY!r} is a whole number of milliseconds."
+    detail = f"{HISTORY!r} must be a whole number of milliseconds."
     faults.add("invalid-property", detail, position=value.position)
     return None
 
@@ -310,7 +310,7 @@ def _millis(key: str, value: Value, least: int, faults: Faults, or_else: str = "
     plain = text.isascii() and text.isdecimal() and len(text) < 14
     if plain and not isinstance(value.value, bool | float) and least <= int(text) <= MAX_DELAY_MS:
         return str(int(text))
-    detail = f"{key!r} is a whole number of milliseconds, {least} or more, at most 366 days{or_else}."
+    detail = f"{key!r} must be a whole number of milliseconds, {least} or more, at most 366 days{or_else}."
     faults.add("invalid-property", detail, position=value.position)
     return None
 

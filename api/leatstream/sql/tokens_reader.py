@@ -176,7 +176,7 @@ class TokensReader(SparkParser):
             self.fail(f"Did not expect {self.shown(self._curr)} here.", hint=hint)
 
     def many(self, read: Callable[[], T]) -> list[T]:
-        """One or more, parted by commas."""
+        """One or more, separated by commas."""
         items = [read()]
         while self.take_mark(TokenType.COMMA):
             items.append(read())

@@ -65,7 +65,7 @@ def _retention(reader: PropertyReader) -> int | None:
     if found is None or unit is None:
         reader.wrong(
             "retention",
-            "'retention' is a number and a unit.",
+            "'retention' must be a number and a unit.",
             "Write it as '7 days', '12 hours' or '30 minutes'.",
         )
         return None

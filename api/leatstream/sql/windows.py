@@ -57,7 +57,7 @@ class WindowParser(ExpressionParser):
             if size % advance or size // advance > MAX_OVERLAP:
                 shown = " ".join(words).upper()
                 self.fail(
-                    f"SIZE is a whole multiple of {shown}, at most {MAX_OVERLAP} times.",
+                    f"SIZE must be a whole multiple of {shown}, at most {MAX_OVERLAP} times.",
                     at=self.since(start),
                 )
         self.expect_mark(TokenType.R_PAREN, ")")

@@ -385,7 +385,7 @@ def test_text_keys(spark: SparkSession) -> None:
     frame = spark.createDataFrame([("ü",), (None,)], "v STRING")
     rows = frame.select(primitive.encode(F.col("v"), "VARCHAR").alias("k")).collect()
     assert [None if r.k is None else bytes(r.k) for r in rows] == ["ü".encode(), None]
-    with pytest.raises(JobError, match="A primitive is one of"):
+    with pytest.raises(JobError, match="A primitive must be one of"):
         primitive.check_plain("DATE")
 
 

@@ -75,5 +75,5 @@ def test_plain_values() -> None:
     assert primitive_bytes(1e300, "FLOAT") == struct.pack(">f", float("inf"))
     assert [primitive_bytes(v, "BOOLEAN") for v in (True, False, None)] == [b"\1", b"\0", None]
     assert primitive_bytes(b"\xff", "VARBINARY") == b"\xff"
-    with pytest.raises(JobError, match="A primitive is one of"):
+    with pytest.raises(JobError, match="A primitive must be one of"):
         primitive_bytes(date(2024, 1, 1), "DATE")

@@ -227,7 +227,7 @@ def test_zeros_before_a_number_do_not_count() -> None:
 def test_a_limit_of_many_digits_is_told() -> None:
     with pytest.raises(RequestError) as told:
         parse(f"SELECT k FROM s LIMIT {'9' * 5000}")
-    assert told.value.faults[0].detail.startswith("LIMIT is between 1 and")
+    assert told.value.faults[0].detail.startswith("LIMIT must be between 1 and")
 
 
 def test_a_full_join_in_postgresql_needs_an_equality() -> None:

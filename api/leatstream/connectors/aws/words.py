@@ -36,7 +36,7 @@ class AwsWords(StoreWords):
             return of_uri
         word = _REGION.match(text)
         if word is None:
-            given.wrong(key, f"{key!r} is an AWS region such as 'eu-west-1'.")
+            given.wrong(key, f"{key!r} must be an AWS region such as 'eu-west-1'.")
             return None
         region = word[1].lower()
         if of_uri is not None and region != of_uri:

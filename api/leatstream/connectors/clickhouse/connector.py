@@ -90,7 +90,7 @@ class ClickHouseConnector(TableConnector):
         database, table = self.table_names
         faults: list[OptionFault] = []
         if "." in named.get(database, ""):
-            faults.append(OptionFault(database, f"{database} is a name."))
+            faults.append(OptionFault(database, f"{database} must be a name."))
         return f"{named.get(database, self.settings.home)}.{named.get(table, default)}", faults
 
     @classmethod

@@ -123,7 +123,7 @@ def _document(record: NewRecord, columns: Mapping[str, TableColumn], entity: str
     """The row of a record: its JSON object, whose members are columns of the table."""
     given = json.loads(record.value or b"null", parse_float=Decimal)
     if not isinstance(given, dict) or not given:
-        raise StoreError("store-rejected", f"A row of table {entity} is a JSON object of its columns.")
+        raise StoreError("store-rejected", f"A row of table {entity} must be a JSON object of its columns.")
     unknown = sorted(set(given) - set(columns))
     if unknown:
         there = ", ".join(columns)

@@ -114,7 +114,7 @@ class DatabricksConnector(TableConnector):
         """``schema.table``, with the catalog before it where it is not the store's."""
         catalog, schema, table = self.table_names
         faults = [
-            OptionFault(name, f"{name} is a name without a dot.")
+            OptionFault(name, f"{name} must be a name without a dot.")
             for name in (catalog, schema)
             if "." in named.get(name, "")
         ]

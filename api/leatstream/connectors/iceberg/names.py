@@ -66,5 +66,7 @@ def named(given: Mapping[str, str], default: str, catalog: str | None) -> tuple[
             faults.append(OptionFault(key, detail, "Leave one out; a dot makes a nested one: 'a.b'."))
     table = given.get(TABLE, default)
     if "." in table:
-        faults.append(OptionFault(TABLE, f"{TABLE} is a name without a dot.", f"Write {NAMESPACE!r} too."))
+        faults.append(
+            OptionFault(TABLE, f"{TABLE} must be a name without a dot.", f"Write {NAMESPACE!r} too.")
+        )
     return f"{spaces[0][1] if spaces else DEFAULT}.{table}", faults

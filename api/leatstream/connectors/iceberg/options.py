@@ -29,7 +29,7 @@ def check_options(given: Mapping[str, Any]) -> tuple[dict[str, str], list[Option
         elif name == START:
             faults.append(OptionFault(name, f"{name} is the id of a snapshot.", f"Write {name!r} = '123'."))
         elif name == INTERVAL:
-            faults.append(OptionFault(name, f"{name} is a whole number of milliseconds."))
+            faults.append(OptionFault(name, f"{name} must be a whole number of milliseconds."))
         elif name == SKIP:
             faults.append(OptionFault(name, f"{name} is TRUE or FALSE."))
         else:

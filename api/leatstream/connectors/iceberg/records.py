@@ -106,7 +106,7 @@ def _document(record: NewRecord, table: IcebergTable, entity: str) -> Mapping[st
     """The row of a record: its JSON object, whose members are columns of the table."""
     given = json.loads(record.value or b"null")
     if not isinstance(given, dict) or not given:
-        raise StoreError("store-rejected", f"A row of table {entity} is a JSON object of its columns.")
+        raise StoreError("store-rejected", f"A row of table {entity} must be a JSON object of its columns.")
     there = [one.name for one in table.schema().fields]
     unknown = sorted(set(given) - set(there))
     if unknown:

@@ -264,7 +264,7 @@ def _check_configs(configs: Mapping[str, str]) -> dict[str, str]:
         faults.add("invalid-property", f"{MODE} is {PROVISIONED} or {ON_DEMAND}.")
     hours = configs.get(RETENTION, str(DEFAULT_RETENTION))
     if not (hours.isascii() and hours.isdecimal() and len(hours) < 6 and int(hours) in _HOURS):
-        faults.add("invalid-property", f"{RETENTION} is a whole number of hours from 24 to 8760.")
+        faults.add("invalid-property", f"{RETENTION} must be a whole number of hours from 24 to 8760.")
     for name in sorted(set(configs) - {MODE, RETENTION}):
         faults.add(
             "invalid-property",

@@ -85,7 +85,7 @@ class OracleConnector(TableConnector):
         if given is None or given == canonical(self.settings.own_schema):
             # A dot would part schema and table.
             return (f"{canonical(self.settings.own_schema)}.{name}" if "." in name else name), []
-        faults = [OptionFault(schema, f"{schema} is a name without a dot.")] if "." in given else []
+        faults = [OptionFault(schema, f"{schema} must be a name without a dot.")] if "." in given else []
         return f"{given}.{name}", faults
 
     # -- admin half ------------------------------------------------------------------------------------------

@@ -119,7 +119,7 @@ def _document(record: NewRecord, table: Table, entity: str) -> Mapping[str, Any]
     """The row of a record: its JSON object, whose members are columns of the table."""
     given = json.loads(record.value or b"null")
     if not isinstance(given, dict) or not given:
-        raise StoreError("store-rejected", f"A row of table {entity} is a JSON object of its columns.")
+        raise StoreError("store-rejected", f"A row of table {entity} must be a JSON object of its columns.")
     columns = {column.name: column for column in table.columns}
     unknown = sorted(set(given) - set(columns))
     if unknown:

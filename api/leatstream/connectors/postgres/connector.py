@@ -113,7 +113,7 @@ class PostgresConnector(TableConnector):
         database, schema, table = self.table_names
         faults: list[OptionFault] = []
         if "." in named.get(schema, ""):
-            faults.append(OptionFault(schema, f"{schema} is a name."))
+            faults.append(OptionFault(schema, f"{schema} must be a name."))
         if named.get(database, self.settings.database) != self.settings.database:
             detail = f"{database} differs from the database of store {quote(self.name)}."
             faults.append(OptionFault(database, detail, "A store is one database; leave it out."))

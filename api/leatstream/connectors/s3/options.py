@@ -138,7 +138,7 @@ def _number(least: int, most: int) -> Callable[[Any, Sequence[str], str], str]:
     def read(value: Any, _: Sequence[str], __: str) -> str:
         text = str(value)
         if isinstance(value, bool | float) or not _WHOLE.match(text) or not least <= int(text) <= most:
-            raise ValueError(f"is a whole number from {least} to {most}")
+            raise ValueError(f"must be a whole number from {least} to {most}")
         return str(int(text))
 
     return read

@@ -133,7 +133,7 @@ class SnowflakeConnector(TableConnector):
             if _MILLIS.match(millis) and 1000 <= int(millis) <= _HOUR:
                 found[BUFFER] = str(int(millis))
             else:
-                detail = f"{BUFFER} is a whole number of milliseconds from 1000 to {_HOUR}."
+                detail = f"{BUFFER} must be a whole number of milliseconds from 1000 to {_HOUR}."
                 faults.append(OptionFault(BUFFER, detail, f"The default is {_INTERVAL}."))
         return found, faults
 

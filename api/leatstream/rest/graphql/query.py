@@ -198,7 +198,7 @@ class QueryRoot:
             depth: the most steps from it; null = all.
         """
         if depth is not None and depth < 1:
-            raise RequestError("validation", f"The depth is at least 1, not {depth}.")
+            raise RequestError("validation", f"The depth must be at least 1, not {depth}.")
         found = info.context.call(graph.lineage, start, depth)
         info.context.spend(len(found.nodes) + len(found.edges))
         return lineage_of(found)

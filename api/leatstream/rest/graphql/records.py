@@ -110,4 +110,4 @@ def within(name: str, value: int | None, least: int, most: int) -> None:
         most: the greatest allowed.
     """
     if value is not None and not least <= value <= most:
-        raise RequestError("validation", f"The {name} is between {least} and {most}, not {value}.")
+        raise RequestError("validation", f"The {name} must be between {least} and {most}, not {value}.")

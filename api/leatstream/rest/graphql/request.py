@@ -119,7 +119,7 @@ class Request:
             RequestError: validation for a limit out of bounds; too-complex as ``call``.
         """
         if not 1 <= limit <= MOST_NEWEST:
-            raise RequestError("validation", f"The limit is between 1 and {MOST_NEWEST}, not {limit}.")
+            raise RequestError("validation", f"The limit must be between 1 and {MOST_NEWEST}, not {limit}.")
         found = self.call(service, name, limit)
         self.spend(len(found))
         return found

@@ -44,7 +44,7 @@ def wants_one_job(properties: Properties) -> bool:
             detail = f"An application has no property {name}; known: {JOB}."
             faults.add("invalid-property", detail, position=value.position)
         elif str(value.value).lower() not in _WORDS:
-            detail = f"{JOB} is one of {', '.join(_WORDS)}."
+            detail = f"{JOB} must be one of {', '.join(_WORDS)}."
             faults.add("invalid-property", detail, position=value.position)
     faults.raise_if_any()
     return JOB in properties and str(properties[JOB].value).lower() == "one"

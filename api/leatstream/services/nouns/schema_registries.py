@@ -130,7 +130,7 @@ def check_registry(
     """
     faults = Faults()
     if kind not in KINDS:
-        faults.add("validation", f"'type' is one of {', '.join(KINDS)}.", pointer="#/type")
+        faults.add("validation", f"'type' must be one of {', '.join(KINDS)}.", pointer="#/type")
     if not uris or not all(_ADDRESS.match(part) for part in uris.split(",")):
         detail = "'uris' are addresses such as https://registry.example.com:8081, joined by commas."
         faults.add(

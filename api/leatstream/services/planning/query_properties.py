@@ -40,7 +40,7 @@ IN_PLACE = (
     "writes everything again."
 )
 _RESUME = "resume.from.query."
-_NO_NAME = f"{NAME} is a text of 1 to {MAX_LENGTH} characters, without control characters and ${{."
+_NO_NAME = f"{NAME} must be a string of 1 to {MAX_LENGTH} characters, without control characters and ${{."
 _DEFAULT_TARGET_MS, _LEAST_TARGET, _MOST_SECONDS = 5_000, 0.1, 3_600
 # Small batches back to back use up a core, however few records there are.
 _DEFAULT_INTERVAL_MS = 500
@@ -224,7 +224,7 @@ def _millis(properties: Properties, name: str, mode: Mode, *, least: float) -> i
     if not least <= seconds <= _MOST_SECONDS:
         raise RequestError(
             "invalid-property",
-            f"{name} is a number of seconds from {least} to {_MOST_SECONDS}.",
+            f"{name} must be a number of seconds from {least} to {_MOST_SECONDS}.",
             **given.place,
         )
     if mode is not Mode.MICRO_BATCH:
@@ -248,4 +248,4 @@ def _word(properties: Properties, name: str) -> str:
 
 
 def _choice(name: str) -> str:
-    return f"{name} is one of {', '.join(_WORDS[name])}."
+    return f"{name} must be one of {', '.join(_WORDS[name])}."

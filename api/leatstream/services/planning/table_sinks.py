@@ -46,7 +46,7 @@ def table_entity(
         return Effective(entity, Origin.EXPLICIT if given.topic else Origin.DEFAULT)
     names = {key: value for key, value in named.items() if isinstance(value, str) and value}
     for key in named.keys() - names.keys():
-        faults.add("invalid-property", f"{key} is a name.", **where(key))
+        faults.add("invalid-property", f"{key} must be a name.", **where(key))
     entity, wrong = connector.named_entity(names, default)
     for fault in wrong:
         faults.add("invalid-property", fault.detail, hint=fault.hint, **where(fault.name))

@@ -48,7 +48,7 @@ def read_shape(properties: ast.Properties) -> TableShape | None:
         return TableShape(columns_of(statement.columns), tuple(key.parts[0] for key in keys))
     except (LeatstreamError, ValueError) as error:
         why = f": {error.faults[0].detail}" if isinstance(error, LeatstreamError) else ""
-        raise _wrong(sentence(f"{key!r} is a list of columns{why}"), value.position) from None
+        raise _wrong(sentence(f"{key!r} must be a list of columns{why}"), value.position) from None
 
 
 def _wrong(detail: str, position: Position) -> RequestError:

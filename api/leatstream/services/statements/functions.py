@@ -154,7 +154,7 @@ def function_body(s: ast.CreateFunction) -> FunctionDefinition:
     timeout = s.properties.get("timeout.seconds")
     seconds = DEFAULT_TIMEOUT_SECONDS if timeout is None else timeout.value
     if not isinstance(seconds, int) or isinstance(seconds, bool):
-        faults.add("invalid-property", "timeout.seconds is a whole number.", position=s.position)
+        faults.add("invalid-property", "timeout.seconds must be a whole number.", position=s.position)
         seconds = DEFAULT_TIMEOUT_SECONDS
     faults.raise_if_any()
     return FunctionDefinition(

@@ -44,7 +44,9 @@ def wanted_of(properties: Properties) -> RecordsWanted:
             detail = f"Property {key} is not known here; known: {known}."
             faults.add("invalid-property", detail, position=value.key_position, hint=hint)
     start = _start(properties, faults)
-    limit = _whole(properties.get(LIMIT), f"'{LIMIT}' is a number from 1 to {_MOST}.", (1, _MOST), faults)
+    limit = _whole(
+        properties.get(LIMIT), f"'{LIMIT}' must be a number from 1 to {_MOST}.", (1, _MOST), faults
+    )
     faults.raise_if_any()
     return RecordsWanted(start, limit=limit or _LIMIT, idle_timeout=_IDLE_SECONDS)
 
@@ -65,7 +67,7 @@ def _start(properties: Properties, faults: Faults) -> RecordsFrom:
         beginning,
         since=_time(since, faults),
         partition=None if partition is None else str(partition.value),
-        offset=_whole(offset, f"'{OFFSET}' is a whole number from 0.", (0, 2**63 - 1), faults),
+        offset=_whole(offset, f"'{OFFSET}' must be a whole number from 0.", (0, 2**63 - 1), faults),
     )
 
 

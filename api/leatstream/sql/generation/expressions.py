@@ -46,7 +46,7 @@ class ExpressionGenerator:
         return "".join([self._first(node), *reversed(behind)])
 
     def expressions(self, nodes: list[exp.Expression]) -> str:
-        """Some, parted by commas."""
+        """Some, separated by commas."""
         return ", ".join(map(self.expression, nodes))
 
     def _predicate(self, node: exp.Expression, negation: str) -> str:

@@ -74,7 +74,7 @@ class Typed:
         """A column of PARTITION BY."""
         kind = self._types[number]
         if kind is not None and kind.kind in _NESTED:
-            detail = f"Rows are parted by values of simple types, not by {kind.kind}."
+            detail = f"Rows are partitioned by values of simple types, not by {kind.kind}."
             self._faults.add("unsupported", detail, position=at, hint="Name a field, or an element.")
         return self.write(Cell(number, None, None, at))
 
