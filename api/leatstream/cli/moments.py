@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from leatstream.model.instants import iso, milliseconds
+
 _SPANS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
 
@@ -16,7 +18,7 @@ def moment(value: str) -> str:
     span = re.fullmatch(r"(\d{1,6})([smhd])", value)
     if span is not None:
         before = timedelta(**{_SPANS[span[2]]: int(span[1])})
-        return (datetime.now(UTC) - before).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        return iso(milliseconds(datetime.now(UTC) - before))
     try:
         datetime.fromisoformat(value)
     except ValueError:

@@ -12,6 +12,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
+from leatstream.model.instants import iso, milliseconds
 from leatstream.model.objects import Query, QueryState
 
 # A heartbeat comes each second, in crowded drivers every eight.
@@ -41,8 +42,7 @@ def with_pulse(metrics: Mapping[str, Any], pulse: Mapping[str, Any] | None, now:
 
 
 def _before(now: datetime, seconds: float) -> str:
-    at = now - timedelta(seconds=seconds)
-    return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return iso(milliseconds(now - timedelta(seconds=seconds)))
 
 
 def age_of(query: Query, now: datetime, as_of: str = "as_of") -> float | None:

@@ -5,17 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from leatstream.connectors.entities import RecordsFrom
-from leatstream.errors import RequestError
+from leatstream.errors import Faults, RequestError
 from leatstream.formats.sampling import Sample, sample_columns
 from leatstream.model.names import PLAIN, quote
 from leatstream.services.environment import Environment, Principal
 from leatstream.services.relations import entities
 from leatstream.services.relations.record_streams import RecordsWanted
+from leatstream.services.statements.printed_records import IDLE_SECONDS, LIMIT, limit_of
 from leatstream.sql.reserved_words import RESERVED
 from leatstream.sql.statements import Properties
-
-_LIMIT, _MOST = 100, 10_000
-_IDLE_SECONDS = 2.0
 
 
 def sample(env: Environment, who: Principal, store: str, entity: str, properties: Properties) -> Sample:
@@ -33,7 +31,7 @@ def sample(env: Environment, who: Principal, store: str, entity: str, properties
         StoreError: entity-not-found, or what the store says.
     """
     begin = RecordsFrom(beginning=True)
-    wanted = RecordsWanted(begin, limit=_limit(properties), idle_timeout=_IDLE_SECONDS)
+    wanted = RecordsWanted(begin, limit=_limit(properties), idle_timeout=IDLE_SECONDS)
     found = entities.read_records(env, who, store, entity, wanted)
     result = sample_columns(record.value for record in found if record is not None)
     if not result.columns:
@@ -85,10 +83,11 @@ def _text(text: str) -> str:
 
 
 def _limit(properties: Properties) -> int:
+    faults = Faults()
     for key, value in properties.items():
-        if key != "limit":
-            detail = f"Property {key} is not known here; known: limit."
-            raise RequestError("invalid-property", detail, position=value.key_position or value.position)
-        if not isinstance(value.value, int) or not 1 <= value.value <= _MOST:
-            raise RequestError("invalid-property", f"'limit' is 1 to {_MOST}.", position=value.position)
-    return int(properties["limit"].value) if "limit" in properties else _LIMIT
+        if key != LIMIT:
+            detail = f"Property {key} is not known here; known: {LIMIT}."
+            faults.add("invalid-property", detail, position=value.key_position or value.position)
+    limit = limit_of(properties, faults)
+    faults.raise_if_any()
+    return limit

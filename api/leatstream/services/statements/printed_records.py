@@ -21,7 +21,7 @@ from leatstream.views.faults import gathered
 BEGINNING, SINCE, PARTITION, OFFSET, LIMIT = "from_beginning", "since", "partition", "offset", "limit"
 PRINT_PROPERTIES = (BEGINNING, SINCE, PARTITION, OFFSET, LIMIT)
 _LIMIT, _MOST = 100, 10_000
-_IDLE_SECONDS = 2.0
+IDLE_SECONDS = 2.0
 _LONG = "Give a smaller 'limit'; leat print and GET …/records show records one by one as they come."
 # What those write who know the properties of a query's sources.
 _OF_SOURCES = {
@@ -44,11 +44,15 @@ def wanted_of(properties: Properties) -> RecordsWanted:
             detail = f"Property {key} is not known here; known: {known}."
             faults.add("invalid-property", detail, position=value.key_position, hint=hint)
     start = _start(properties, faults)
-    limit = _whole(
-        properties.get(LIMIT), f"'{LIMIT}' must be a number from 1 to {_MOST}.", (1, _MOST), faults
-    )
+    limit = limit_of(properties, faults)
     faults.raise_if_any()
-    return RecordsWanted(start, limit=limit or _LIMIT, idle_timeout=_IDLE_SECONDS)
+    return RecordsWanted(start, limit=limit, idle_timeout=IDLE_SECONDS)
+
+
+def limit_of(properties: Properties, faults: Faults) -> int:
+    """The most records that a statement reads of an entity; a wrong one is a fault."""
+    wrong = f"'{LIMIT}' must be a number from 1 to {_MOST}."
+    return _whole(properties.get(LIMIT), wrong, (1, _MOST), faults) or _LIMIT
 
 
 def _start(properties: Properties, faults: Faults) -> RecordsFrom:
