@@ -510,6 +510,6 @@ def test_a_query_says_what_it_waits_for_from_the_start(fresh: Any, client: TestC
     assert client.get("/v1/queries/q").json()["status"]["message"] == "its driver opens the sources"
     beat(fresh, "starting", first_batch=True)
     message = client.get("/v1/queries/q").json()["status"]["message"]
-    assert message == "its driver processes the first batch, of records that exist already"
+    assert message == "its driver is processing the first batch of existing records"
     beat(fresh, "running")
     assert client.get("/v1/queries/q").json()["status"]["message"] is None

@@ -73,7 +73,7 @@ class Pulse:
 
     @property
     def first_batch(self) -> bool:
-        """Whether the first batch is at work, which may last: all that is there already is in it."""
+        """Whether the first batch is being processed. It contains the backlog, so it may take minutes."""
         return not self._reported and _AT_WORK in self._message
 
     def waits_for(self) -> str | None:

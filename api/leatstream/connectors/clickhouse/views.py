@@ -3,8 +3,8 @@
 ClickHouse's own materialized views are triggers of inserts. These here hold what a query has worked out: the
 rows of ``<view>_rows`` replace each other by key, and ``<view>`` shows them with the user's column names.
 
-A query that is to take over from another writes a table of its own, ``<view>_rows_<version>``. Then a view
-over that one takes the place of the view: a reader sees the one or the other. Tables of rows are never
+A query that is to take over from another one writes a table of its own, ``<view>_rows_<version>``. The view
+is then exchanged for a view over that table, in one step: readers see either version. Tables of rows are not
 exchanged, because jobs write to them by name.
 """
 

@@ -32,7 +32,7 @@ SUSPECTED = f"its shared driver died; {APART} or until others that share find no
 BACK = "it shares a driver again: it has run alone in peace, and there is no room for others beside that"
 WAITING = "waiting for a driver: "
 STARTS, HANDED = "its driver is starting Spark", "its driver opens the sources"
-FIRST_BATCH = "its driver processes the first batch, of records that exist already"
+FIRST_BATCH = "its driver is processing the first batch of existing records"
 
 
 def shares(query: Query) -> bool:
