@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from leatstream.connectors.arrow_tasks import ArrowTasks, Batches
 from leatstream.connectors.store_marks import find_mark, marked
-from leatstream.connectors.writers import COUNTS, Written, counts, told
+from leatstream.connectors.writers import Written, counts
 from leatstream.errors import StoreError
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyspark.sql import DataFrame
 
-Batches = Iterator["pa.RecordBatch"]
 
-
-def write_in_one_task(frame: DataFrame, task: Callable[[Batches], Batches]) -> Written:
+def write_in_one_task(tasks: ArrowTasks, frame: DataFrame, task: Callable[[Batches], Batches]) -> Written:
     """Have the whole frame written by a task that is made with ``counted``; returns when it is there.
 
     Args:
+        tasks: the writer's own.
         frame: the batch; rows of a key stay in their order.
         task: takes it, and gives what it has written.
 
@@ -28,8 +27,7 @@ def write_in_one_task(frame: DataFrame, task: Callable[[Batches], Batches]) -> W
         RuntimeError: with a mark of ``store_marks``: what the sink's store says, or one of the sources'.
     """
     try:
-        # All of the batch is computed, and its state kept, even where nothing is written: a replay.
-        return told(frame.repartition(1).mapInArrow(task, COUNTS))
+        return sum((Written(**row) for row in tasks.run(frame, task, one=True)), Written())
     except Exception as error:
         mark = find_mark(str(error))
         if mark is None:

@@ -1,8 +1,8 @@
 """What Python has found in the JVM once, it need not look for again.
 
 For each column that is made PySpark asks the JVM for a class and for its function before it calls it, and the
-JVM looks for a short name in every package that is imported, which means in every jar. A batch that is worked
-off in Python makes a thousand columns.
+JVM looks for a short name in every package that is imported, which means in every jar. A batch that is
+processed in Python makes a thousand columns.
 """
 
 from __future__ import annotations
@@ -17,12 +17,15 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _LOG = logging.getLogger(__name__)
-# As PySpark calls them; all have static functions only, which stay.
+# As they are called; what is kept are static functions only, which stay.
 _NAMES = (
     "functions",
     "org.apache.spark.sql.functions",
     "PythonUtils",
+    "PythonRDD",
+    "SimplePythonFunction",
     "org.apache.spark.sql.classic.SparkSession",
+    "org.apache.spark.sql.util.ArrowUtils",
 )
 
 

@@ -22,6 +22,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from leatstream.connectors.arrow_tasks import ArrowTasks, Batches
 from leatstream.connectors.clickhouse import batches as progress
 from leatstream.connectors.clickhouse.admin import (
     WINDOW,
@@ -38,7 +39,7 @@ from leatstream.connectors.clickhouse.settings import ClickHouseConfig, connect
 from leatstream.connectors.clickhouse.types import base_of
 from leatstream.connectors.clickhouse.values import Taker, ValueFaultError
 from leatstream.connectors.entities import Table
-from leatstream.connectors.one_task import Batches, counted, write_in_one_task
+from leatstream.connectors.one_task import counted, write_in_one_task
 from leatstream.connectors.writers import Nested, Written
 from leatstream.errors import AttemptBehindError, StoreError
 from leatstream.model.types import parse_type
@@ -93,6 +94,7 @@ class ClickHouseTableWriter:
         natives = {column.name: column for column in table.columns}
         engine = engine_of_table(table)
         self._engine = engine
+        self._tasks = ArrowTasks()
         self.target = Target(
             store=store,
             config=config,
@@ -146,12 +148,14 @@ class ClickHouseTableWriter:
         task = functools.partial(write_rows, self.target, number)
         if self.target.keyed:
             deleted = F.col("value").isNull().alias(DELETED)
-            return write_in_one_task(frame.select(deleted, *rows), task)
+            return write_in_one_task(self._tasks, frame.select(deleted, *rows), task)
         nested = [
             kind.kind in _NESTED and base_of(taker.native)[0] != "String"
             for kind, taker in zip(self._kinds, self.target.takers, strict=True)
         ]
-        return write_in_one_task(frame.select(*rows, row_hash(columns, nested).alias(HASH)), task)
+        return write_in_one_task(
+            self._tasks, frame.select(*rows, row_hash(columns, nested).alias(HASH)), task
+        )
 
     def _open(self, admin: ClickHouseAdmin, sink: SinkSpec) -> int | None:
         """Make this attempt the one that may write; the last batch of its checkpoint."""

@@ -28,6 +28,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from leatstream.connectors.arrow_tasks import ArrowTasks, Batches
 from leatstream.connectors.databricks.errors import LostStatementError, RefusedStatementError
 from leatstream.connectors.databricks.settings import DatabricksConfig
 from leatstream.connectors.databricks.sink import fenced, written_rows
@@ -36,7 +37,7 @@ from leatstream.connectors.databricks.statements import Warehouse
 from leatstream.connectors.databricks.volume import TOP, QueryFolder
 from leatstream.connectors.databricks.workspace import Workspace
 from leatstream.connectors.entities import Table
-from leatstream.connectors.one_task import Batches, counted, write_in_one_task
+from leatstream.connectors.one_task import counted, write_in_one_task
 from leatstream.connectors.writers import Nested, Written
 from leatstream.errors import AttemptBehindError, StoreError
 from leatstream.plan.job_spec import JobSpec
@@ -98,6 +99,7 @@ class ManagedTableWriter:
             identity: its id in the catalog.
         """
         natives = {column.name: column.native for column in table.columns}
+        self._tasks = ArrowTasks()
         self.target = ManagedTarget(
             store=store,
             config=config,
@@ -123,7 +125,7 @@ class ManagedTableWriter:
     def write(self, frame: DataFrame, number: int) -> Written:
         """Write one micro-batch; returns when it is committed. See ``TableWriter``."""
         rows = written_rows(frame, [column.name for column in self.target.columns], self.target.keys)
-        return write_in_one_task(rows, functools.partial(write_rows, self.target, number))
+        return write_in_one_task(self._tasks, rows, functools.partial(write_rows, self.target, number))
 
 
 def claim(target: ManagedTarget) -> int | None:

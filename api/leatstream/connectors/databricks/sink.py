@@ -16,10 +16,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from leatstream.connectors.arrow_tasks import ArrowTasks, Batches
 from leatstream.connectors.databricks.errors import file_errors
 from leatstream.connectors.databricks.files import opened
 from leatstream.connectors.databricks.settings import DatabricksFiles
-from leatstream.connectors.one_task import Batches, counted, write_in_one_task
+from leatstream.connectors.one_task import counted, write_in_one_task
 from leatstream.connectors.writers import Nested, Written
 from leatstream.errors import AttemptBehindError, StoreError
 from leatstream.formats.arrow_types import arrow_type
@@ -70,6 +71,7 @@ class DatabricksTableWriter:
 
     def __init__(self, store: str, files: DatabricksFiles, location: str, spec: JobSpec) -> None:
         sink = spec.sink
+        self._tasks = ArrowTasks()
         self.target = Target(
             store=store,
             files=files,
@@ -95,7 +97,7 @@ class DatabricksTableWriter:
     def write(self, frame: DataFrame, number: int) -> Written:
         """Write one micro-batch; returns when it is committed. See ``TableWriter``."""
         rows = written_rows(frame, [name for name, _ in self.target.columns], self.target.keys)
-        return write_in_one_task(rows, functools.partial(write_rows, self.target, number))
+        return write_in_one_task(self._tasks, rows, functools.partial(write_rows, self.target, number))
 
 
 def written_rows(frame: DataFrame, columns: Sequence[str], keys: Sequence[str]) -> DataFrame:

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from pyiceberg.manifest import DataFile
     from pyiceberg.table import Table
 
-FILES = "rows BIGINT, size BIGINT, file BINARY"
-"""What a task that writes gives: a row for each file."""
 _CHUNK = 128 * 1024 * 1024  # bytes of Arrow that a task holds; in Parquet a tenth to a third of it
 _TIMEOUT = 60.0
 _OF_CATALOG = ("credential", "token")  # the catalog's login, which no task needs
@@ -76,7 +74,7 @@ class FilePlan:
 
 
 def write_task(plan: FilePlan, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """A task: write its rows; gives ``FILES``.
+    """A task: write its rows; gives ``rows``, ``size`` and ``file`` of each.
 
     Raises:
         RuntimeError: with the mark of what the store says.

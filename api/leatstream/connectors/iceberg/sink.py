@@ -12,6 +12,7 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from leatstream.connectors.arrow_tasks import ArrowTasks
 from leatstream.connectors.iceberg.admin import IcebergAdmin
 from leatstream.connectors.iceberg.commits import (
     Target,
@@ -22,7 +23,7 @@ from leatstream.connectors.iceberg.commits import (
     remove_progress,
     summary,
 )
-from leatstream.connectors.iceberg.files import FILES, FilePlan, read_files, remove_stray, write_task
+from leatstream.connectors.iceberg.files import FilePlan, read_files, remove_stray, write_task
 from leatstream.connectors.iceberg.keyed import replace_rows
 from leatstream.connectors.iceberg.rows import arrow_schema, last_of_keys, shaped
 from leatstream.connectors.store_marks import find_mark, marked
@@ -48,6 +49,7 @@ class IcebergTableWriter:
     def __init__(self, admin: IcebergAdmin, spec: JobSpec) -> None:
         sink = spec.sink
         self._admin = admin
+        self._tasks = ArrowTasks()
         self.target = Target(
             store=admin.store,
             entity=sink.entity,
@@ -150,7 +152,7 @@ class IcebergTableWriter:
     def _write_files(self, rows: DataFrame, table: Table) -> tuple[list[DataFile], Written]:
         target = self.target
         plan = FilePlan.of(target.store, target.entity, self._admin.where, target.columns, table)
-        made = rows.mapInArrow(functools.partial(write_task, plan), FILES).collect()
+        made = self._tasks.run(rows, functools.partial(write_task, plan))
         return read_files(made), Written(sum(row["rows"] for row in made), sum(row["size"] for row in made))
 
     # -- with a key ------------------------------------------------------------------------------------------

@@ -20,11 +20,12 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from leatstream.connectors.arrow_tasks import ArrowTasks, Batches
 from leatstream.connectors.kafka.admin import KafkaAdmin
 from leatstream.connectors.kafka.passing import passes
 from leatstream.connectors.kafka.producing import LARGEST
 from leatstream.connectors.kafka.settings import KafkaConfig
-from leatstream.connectors.one_task import Batches, counted, write_in_one_task
+from leatstream.connectors.one_task import counted, write_in_one_task
 from leatstream.connectors.writers import Written
 from leatstream.errors import AttemptBehindError, StoreError
 from leatstream.plan.job_spec import JobSpec
@@ -88,6 +89,7 @@ class KafkaBatchWriter:
         """
         from confluent_kafka import KafkaException
 
+        self._tasks = ArrowTasks()
         self.target = Target(
             store=store,
             config=config,
@@ -127,7 +129,7 @@ class KafkaBatchWriter:
         Raises:
             RuntimeError: with a mark of ``store_marks``: what the store says.
         """
-        return write_in_one_task(frame, functools.partial(write_records, self.target, number))
+        return write_in_one_task(self._tasks, frame, functools.partial(write_records, self.target, number))
 
 
 def forget_batches(admin: KafkaAdmin, query: str, timeout: float) -> None:

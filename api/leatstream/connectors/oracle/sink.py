@@ -21,8 +21,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from leatstream.connectors.arrow_tasks import ArrowTasks, Batches
 from leatstream.connectors.entities import Table
-from leatstream.connectors.one_task import Batches, counted, write_in_one_task
+from leatstream.connectors.one_task import counted, write_in_one_task
 from leatstream.connectors.oracle.batches import batches_table, make
 from leatstream.connectors.oracle.errors import Place, library
 from leatstream.connectors.oracle.names import STAGED, table_name
@@ -101,6 +102,7 @@ class OracleTableWriter:
         self._names = [column.name for column in sink.columns]
         # ORA-24816: no value may follow a large object.
         order = sorted(self._names, key=lambda name: base_of(natives[name])[0] in LOBS)
+        self._tasks = ArrowTasks()
         self.target = Target(
             store=store,
             config=config,
@@ -144,7 +146,7 @@ class OracleTableWriter:
         head = [F.col("value").isNull().cast("int").alias("d")] if self.target.keys else []
         named = [part.alias(f"v{i}") for i, part in enumerate(parts)]
         return write_in_one_task(
-            frame.select(*head, *named), functools.partial(write_rows, self.target, number)
+            self._tasks, frame.select(*head, *named), functools.partial(write_rows, self.target, number)
         )
 
     def _open(self) -> int | None:

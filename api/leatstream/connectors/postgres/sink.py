@@ -21,8 +21,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from leatstream.connectors.arrow_tasks import ArrowTasks, Batches
 from leatstream.connectors.entities import Table
-from leatstream.connectors.one_task import Batches, counted, write_in_one_task
+from leatstream.connectors.one_task import counted, write_in_one_task
 from leatstream.connectors.postgres.admin import (
     BATCHES,
     PostgresAdmin,
@@ -77,6 +78,7 @@ class PostgresTableWriter:
 
     def __init__(self, store: str, config: PostgresConfig, spec: JobSpec, table: Table) -> None:
         sink = spec.sink
+        self._tasks = ArrowTasks()
         self.target = Target(
             store=store,
             config=config,
@@ -115,7 +117,7 @@ class PostgresTableWriter:
             The lines and their bytes; nothing for a replay.
         """
         lines = frame.select(self._line().alias("line"))
-        return write_in_one_task(lines, functools.partial(write_lines, self.target, number))
+        return write_in_one_task(self._tasks, lines, functools.partial(write_lines, self.target, number))
 
     def _line(self) -> Column:
         from pyspark.sql import functions as F

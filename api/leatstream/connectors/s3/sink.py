@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
+from leatstream.connectors.arrow_tasks import ArrowTasks
 from leatstream.connectors.aws.errors import code_of
 from leatstream.connectors.s3.errors import is_gone
 from leatstream.connectors.s3.settings import s3_client
@@ -42,6 +43,7 @@ class S3Sink:
         self._target = target
         # Spark calls in threads that serve every query of the process.
         self._log = logging.LoggerAdapter(_LOG, {"query_id": target.query_id})
+        self._tasks = ArrowTasks()
         self._client: Any = None
         self._notes: _Notes | None = None
 
@@ -88,8 +90,7 @@ class S3Sink:
             part = context.partitionId() if context is not None else 0
             yield from written(write_task(plan, number, part, rows))
 
-        found = frame.mapInArrow(task, "upload STRING").collect()
-        return [Upload(**json.loads(row[0])) for row in found]
+        return [Upload(**json.loads(row["upload"])) for row in self._tasks.run(frame, task)]
 
     def _complete(self, uploads: list[Upload], *, again: bool) -> None:
         for upload in uploads:

@@ -22,8 +22,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from leatstream.connectors.arrow_tasks import ArrowTasks, Batches
 from leatstream.connectors.entities import Table
-from leatstream.connectors.one_task import Batches, counted, write_in_one_task
+from leatstream.connectors.one_task import counted, write_in_one_task
 from leatstream.connectors.snowflake.admin import SnowflakeAdmin
 from leatstream.connectors.snowflake.entity import BATCHES, STAGED, Place
 from leatstream.connectors.snowflake.errors import as_store_errors
@@ -78,6 +79,7 @@ class SnowflakeTableWriter:
         sink, admin = spec.sink, SnowflakeAdmin(store, config)
         natives = {column.name: column.native for column in table.columns}
         self._types = [parse_type(column.type) for column in sink.columns]
+        self._tasks = ArrowTasks()
         self.target = Target(
             store=store,
             config=config,
@@ -114,7 +116,7 @@ class SnowflakeTableWriter:
             The rows and their bytes; nothing for a replay.
         """
         rows = frame.select(self._row().alias("row"))
-        return write_in_one_task(rows, functools.partial(write_rows, self.target, number))
+        return write_in_one_task(self._tasks, rows, functools.partial(write_rows, self.target, number))
 
     def _row(self) -> Column:
         from pyspark.sql import functions as F
