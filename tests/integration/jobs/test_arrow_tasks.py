@@ -75,7 +75,9 @@ def test_without_it_each_partition_has_a_task(spark: SparkSession) -> None:
 
 
 @pytest.mark.parametrize(("width", "most"), [(10, 10_000), (20_000, 60)])
-def test_batches_are_small_until_the_size_of_rows_is_known(spark: SparkSession, width: int, most: int) -> None:
+def test_batches_are_small_until_the_size_of_rows_is_known(
+    spark: SparkSession, width: int, most: int
+) -> None:
     """Large rows make batches of about a megabyte, however many they are."""
     tasks = ArrowTasks()
     frame = spark.range(0, 1_000, 1, 1).selectExpr(f"repeat('x', {width}) AS text")
