@@ -134,7 +134,7 @@ def test_a_server_that_cannot_start_does_not_count_as_one_that_lives(
         assert last.renew() == {"q1"}
         raise StackError("part-failed", "not today")
 
-    monkeypatch.setattr("leatstream.bootstrap.prove_keys", broken)
+    monkeypatch.setattr("leatstream.bootstrap.opening.prove_keys", broken)
     for _ in range(2):  # nothing is held that the next try needs
         with pytest.raises(StackError, match="not today"):
             open_runtime(settings, "http://h", {})

@@ -12,7 +12,7 @@ import psycopg
 import pytest
 from postgres_server import PASSWORD, PostgresServer
 
-from leatstream.bootstrap import _views
+from leatstream.bootstrap.adapters import open_view_store
 from leatstream.errors import InternalError, StoreError
 from leatstream.model.types import parse_type
 from leatstream.ports import Snapshot
@@ -45,7 +45,7 @@ class Catalog:
         units = open_units(self.url)
         try:
             box = open_secret_box(self.directory / "keys.json")
-            return _views(Settings(catalog_url=self.url, **settings), units, box, self.directory)
+            return open_view_store(Settings(catalog_url=self.url, **settings), units, box, self.directory)
         finally:
             units.close()
 

@@ -47,7 +47,8 @@ from leatstream.services.staging.catalog_view import (
     qualify,
 )
 from leatstream.services.statements import applications as application_statements
-from leatstream.services.statements.dry_run_checks import after, check_statement
+from leatstream.services.statements.dry_run_checks import check_statement
+from leatstream.services.statements.dry_run_effects import after
 from leatstream.sql import statements as ast
 from leatstream.sql.canonical import same_meaning
 from leatstream.sql.concealing import shown

@@ -3,20 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
-from leatstream.errors import CatalogError, already_exists, not_found
+from leatstream.errors import already_exists
 from leatstream.inference.sink_properties import SinkRequest, infer_sink_properties
-from leatstream.model.access import AccountKind
 from leatstream.model.names import quote
-from leatstream.model.objects import RelationKind
-from leatstream.model.registered import SecretName
-from leatstream.services.applications.catalog import require_application
 from leatstream.services.environment import Context, Environment
-from leatstream.services.functions.catalog import callers, functions_of, require_function, require_source
-from leatstream.services.nouns.databases import PUBLIC, require_database
-from leatstream.services.nouns.dependents import refuse_dependents
+from leatstream.services.nouns.databases import require_database
 from leatstream.services.nouns.external_ids import with_generated
 from leatstream.services.nouns.names import entity_name, qualify_schema, single, store_of
 from leatstream.services.nouns.places import refuse_hosts, store_hosts
@@ -28,46 +21,30 @@ from leatstream.services.nouns.stores import (
     split_secrets,
 )
 from leatstream.services.planning.live_stores import LiveStores
-from leatstream.services.planning.query_properties import query_name
 from leatstream.services.planning.selects import plan_select
-from leatstream.services.queries.catalog import require_query
-from leatstream.services.queries.checkpoints.origin import require_savepoint
 from leatstream.services.queries.views import (
     check_index,
     find_index,
     index_fqn,
-    refuse_other_kind,
-    require_index,
 )
-from leatstream.services.relations.declarations import entity_properties, relation_definition
-from leatstream.services.relations.relations import query_dependents
+from leatstream.services.relations.declarations import entity_properties
 from leatstream.services.relations.table_shapes import check_shape, read_shape
 from leatstream.services.selects import snapshots
 from leatstream.services.staging.catalog_view import (
-    Assumed,
-    AssumedQuery,
     CatalogView,
-    planned_registry,
     qualify,
 )
 from leatstream.services.statements import access as access_statements
-from leatstream.services.statements import applications as application_statements
 from leatstream.services.statements import secrets_and_registries_checks as registered_checks
-from leatstream.services.statements.function_listings import find_builtin
+from leatstream.services.statements.dry_run_objects import check_drop, require_object, require_schema
 from leatstream.services.statements.functions import (
-    assume_source,
     check_create_function,
     check_create_source,
-    function_body,
 )
 from leatstream.services.statements.inserted_values import check_json, check_values
 from leatstream.services.statements.printed_records import wanted_of
 from leatstream.services.statements.restarts import check_all, check_start
-from leatstream.services.statements.secrets_and_registries import NOUN_OF
-from leatstream.sql import access_statements as access
 from leatstream.sql import statements as ast
-from leatstream.sql.noun_statements import RELATIONS
-from leatstream.sql.registered_properties import read_registry_properties
 from leatstream.sql.store_properties import read_store_properties, read_store_registry, read_store_update
 
 
@@ -86,93 +63,6 @@ def check_statement(env: Environment, view: CatalogView, statement: ast.Statemen
     check = _CHECKS.get(type(statement))
     if check is not None:
         check(env, view, statement, context)
-
-
-def after(
-    env: Environment, statement: ast.Statement, context: Context, assumed: Assumed, planned_query: str | None
-) -> Context:
-    """Count what the statement would make as there, for the statements behind it; the context then.
-
-    Args:
-        env: the environment.
-        statement: as it was read.
-        context: database, schema and store of the session.
-        assumed: takes what it would make.
-        planned_query: name of the query that it would make, if that is known.
-    """
-    if isinstance(statement, ast.Use | ast.SetDefault):
-        return _use(statement, context)
-    if isinstance(statement, ast.CreateDatabase):
-        assumed.databases.add(single(statement.name))
-        assumed.schemas.add(schema_key(single(statement.name), PUBLIC))
-    elif isinstance(statement, ast.CreateSchema):
-        assumed.schemas.add(schema_key(*qualify_schema(statement.name, statement.database, context)))
-    elif isinstance(statement, ast.CreateStore):
-        assumed.stores[single(statement.name)] = read_store_properties(statement.properties)
-        named = read_store_registry(statement.properties)
-        if named is not None:
-            assumed.store_registries[single(statement.name)] = named
-    elif isinstance(statement, ast.CreateApplication):
-        application_statements.after(statement, context, assumed)
-    elif isinstance(statement, ast.CreateRegistered):
-        assumed.registered.add((NOUN_OF[type(statement)], single(statement.name)))
-        _assume_registry(assumed, statement)
-    elif isinstance(statement, access.CreateRole):
-        assumed.roles.add(single(statement.name))
-    elif isinstance(statement, access.CreateAccount):
-        assumed.accounts[single(statement.name)] = AccountKind(statement.noun)
-    elif isinstance(statement, ast.CreateEntity):
-        store = store_of(env, statement.store, context)
-        properties, _ = entity_properties(statement.properties)
-        assumed.entities[store, entity_name(statement.name)] = properties
-    elif isinstance(statement, ast.CreateStream):
-        fqn = qualify(statement.name, context)
-        assumed.relations[str(fqn)] = relation_definition(statement, context)
-    elif isinstance(statement, ast.CreateFunctionSource):
-        assume_source(assumed, statement)
-    elif isinstance(statement, ast.CreateFunction):
-        body = function_body(statement)
-        if body.source not in assumed.unseen_sources:
-            assumed.functions[single(statement.name)] = body
-    elif isinstance(statement, ast.CreateAs):
-        name = planned_query or f"statement {statement.position.offset}"
-        assumed.queries.append(AssumedQuery(name, statement.text, context))
-        assumed.ends.add(query_name(statement.query_properties) or statement.name.parts[-1])
-    elif isinstance(statement, ast.TerminateQuery):
-        assumed.ends |= {single(name) for name in (statement.name, statement.savepoint) if name is not None}
-    elif isinstance(statement, ast.Drop):
-        assumed.dropped.add((_noun(statement.noun), _dropped(statement, context)))
-    return context
-
-
-def _dropped(s: ast.Drop, context: Context) -> str:
-    if s.noun in RELATIONS or s.noun == "index":
-        return str(qualify(s.name, context))
-    if s.noun == "schema":
-        return schema_key(*qualify_schema(s.name, None, context))
-    return ".".join(map(quote, s.name.parts))
-
-
-def _assume_registry(assumed: Assumed, s: ast.CreateRegistered) -> None:
-    if isinstance(s, ast.CreateSchemaRegistry):
-        read, name = read_registry_properties(s.properties), single(s.name)
-        body = {"name": name, "type": read.kind, "uris": read.uris, "username": read.username}
-        given = read.password
-        word = {"password_secret": given.name} if isinstance(given, SecretName) else {"password": given}
-        assumed.registries[name] = planned_registry({**body, **word, "ca_certificate": read.ca_certificate})
-
-
-def _use(statement: ast.Use | ast.SetDefault, context: Context) -> Context:
-    if statement.noun == "database":
-        return replace(context, database=single(statement.name), schema=PUBLIC)
-    if statement.noun == "schema":
-        database, schema = qualify_schema(statement.name, None, context)
-        return replace(context, database=database, schema=schema)
-    return replace(context, **{statement.noun: single(statement.name)})
-
-
-def _noun(noun: str) -> str:
-    return "relation" if noun in RELATIONS else noun
 
 
 def _refuse_existing(view: CatalogView, noun: str, name: str, there: bool, allowed: bool) -> None:
@@ -236,60 +126,8 @@ def _create_entity(env: Environment, view: CatalogView, s: ast.CreateEntity, con
 
 def _create_stream(env: Environment, view: CatalogView, s: ast.CreateStream, context: Context) -> None:
     fqn = qualify(s.name, context)
-    _require_schema(view, fqn.database, fqn.schema)
+    require_schema(view, fqn.database, fqn.schema)
     _refuse_existing(view, "relation", str(fqn), view.find_relation(fqn) is not None, _may_exist(s))
-
-
-def _require_schema(view: CatalogView, database: str, schema: str) -> None:
-    if not view.has_database(database):
-        raise not_found("database", quote(database))
-    if not view.has_schema(database, schema):
-        raise not_found("schema", schema_key(database, schema))
-
-
-def _exists(env: Environment, view: CatalogView, noun: str, s: Any, context: Context) -> None:
-    """Raise not-found unless the object exists or is planned."""
-    if noun == "database":
-        if not view.has_database(single(s.name)):
-            require_database(view.unit, single(s.name))
-    elif noun == "schema":
-        _require_schema(view, *qualify_schema(s.name, None, context))
-    elif noun == "store":
-        view.require_store(single(s.name), s.name.position)
-    elif noun == "query":
-        require_query(view.unit, single(s.name))
-    elif noun in RELATIONS:
-        verb = "DESCRIBE" if isinstance(s, ast.Describe) else "DROP"
-        refuse_other_kind(view.resolve(s.name, context), noun, verb, s.name.position)
-    elif noun == "index":
-        require_index(view.unit, qualify(s.name, context))
-    elif noun == "role":
-        return
-    elif noun == "function":
-        _function_exists(view, s)
-    elif noun == "function_source":
-        if view.find_source(single(s.name)) is None:
-            require_source(view.unit, single(s.name))
-    elif noun == "application":
-        require_application(view.unit, single(s.name))
-    elif noun == "savepoint":
-        require_savepoint(view.unit, single(s.name))
-    elif noun in registered_checks.REQUIRE:
-        registered_checks.exists(view, noun, single(s.name))
-    else:
-        store = store_of(env, s.store, context)
-        name = entity_name(s.name)
-        if LiveStores(env, view).entity(store, name) is None:
-            raise CatalogError("not-found", f"Store {quote(store)} has no entity '{name}'.", noun="entity")
-
-
-def _function_exists(view: CatalogView, s: Any) -> None:
-    if view.find_function(single(s.name)) is not None:
-        return
-    if isinstance(s, ast.Describe):
-        find_builtin(s.name)
-    else:
-        require_function(view.unit, single(s.name))
 
 
 def _create_function_source(
@@ -302,43 +140,10 @@ def _create_function(env: Environment, view: CatalogView, s: ast.CreateFunction,
     check_create_function(env, view, s)
 
 
-def _drop(env: Environment, view: CatalogView, s: ast.Drop, context: Context) -> None:
-    if s.noun in access_statements.DELETE:
-        access_statements.check_drop(env, view, s)
-        return
-    if s.if_exists:
-        found = view.find_relation(qualify(s.name, context)) if s.noun in RELATIONS else None
-        if found is not None:
-            refuse_other_kind(found, s.noun, "DROP", s.name.position)
-        return
-    _exists(env, view, s.noun, s, context)
-    if s.noun in RELATIONS:
-        fqn = qualify(s.name, context)
-        found = view.unit.relations.find(str(fqn))
-        own = view.unit.queries.find_by_id(found.created_by_query or "") if found else None
-        kept = found is not None and found.kind is RelationKind.MATERIALIZED_VIEW and own is not None
-        mine = f"query {own.name}" if own is not None and kept else ""
-        used = [d for d in query_dependents(view.unit, fqn) if d != mine]
-        refuse_dependents(f"{found.kind.value.replace('_', ' ') if found else s.noun} {fqn}", used, view.unit)
-    elif s.noun == "function":
-        refuse_dependents(f"function {quote(single(s.name))}", callers(view.unit, single(s.name)), view.unit)
-    elif s.noun == "function_source":
-        made = [f"function {quote(f.name)}" for f in functions_of(view.unit, single(s.name))]
-        refuse_dependents(f"function source {quote(single(s.name))}", made, view.unit)
-    elif s.noun == "store":
-        name = single(s.name)
-        used = [
-            f"stream {r.fqn}" for r in view.unit.unfiltered.relations.page(limit=100_000) if r.store == name
-        ]
-        refuse_dependents(f"store {quote(name)}", used, view.unit)
-    elif s.noun in registered_checks.REQUIRE:
-        registered_checks.refuse_used(view, s.noun, single(s.name))
-
-
 def _by_noun(
     env: Environment, view: CatalogView, s: ast.Use | ast.SetDefault | ast.Describe, context: Context
 ) -> None:
-    _exists(env, view, s.noun, s, context)
+    require_object(env, view, s.noun, s, context)
 
 
 def _of_query(
@@ -347,11 +152,11 @@ def _of_query(
     s: ast.TerminateQuery | ast.DescribeQuery | ast.RollbackQuery,
     context: Context,
 ) -> None:
-    _exists(env, view, "query", s, context)
+    require_object(env, view, "query", s, context)
 
 
 def _restart_query(env: Environment, view: CatalogView, s: ast.RestartQuery, context: Context) -> None:
-    _exists(env, view, "query", s, context)
+    require_object(env, view, "query", s, context)
     query = view.unit.queries.find(single(s.name))
     if query is not None:
         check_start(query, s)
@@ -363,11 +168,11 @@ def _restart_queries(_: Environment, __: CatalogView, s: ast.RestartQueries, ___
 
 def _print(env: Environment, view: CatalogView, s: ast.Print, context: Context) -> None:
     wanted_of(s.properties)
-    _exists(env, view, "entity", s, context)
+    require_object(env, view, "entity", s, context)
 
 
 def _generate(env: Environment, view: CatalogView, s: ast.Generate, context: Context) -> None:
-    _exists(env, view, "entity", s, context)
+    require_object(env, view, "entity", s, context)
 
 
 def _insert_values(env: Environment, view: CatalogView, s: ast.InsertValues, context: Context) -> None:
@@ -376,12 +181,12 @@ def _insert_values(env: Environment, view: CatalogView, s: ast.InsertValues, con
 
 def _insert_entity(env: Environment, view: CatalogView, s: ast.InsertEntity, context: Context) -> None:
     check_json(s)
-    _exists(env, view, "entity", s, context)
+    require_object(env, view, "entity", s, context)
 
 
 def _update_entity(env: Environment, view: CatalogView, s: ast.UpdateEntity, context: Context) -> None:
     entity_properties(s.properties)
-    _exists(env, view, "entity", s, context)
+    require_object(env, view, "entity", s, context)
 
 
 def _update_store(env: Environment, view: CatalogView, s: ast.UpdateStore, context: Context) -> None:
@@ -419,7 +224,7 @@ def _of_application(
     s: ast.TerminateApplication | ast.RestartApplication,
     context: Context,
 ) -> None:
-    _exists(env, view, "application", s, context)
+    require_object(env, view, "application", s, context)
 
 
 _Check = Callable[[Environment, CatalogView, Any, Context], None]
@@ -445,7 +250,7 @@ _CHECKS: dict[type[ast.Statement], _Check] = {
     ast.InsertEntity: _insert_entity,
     ast.UpdateStore: _update_store,
     ast.UpdateEntity: _update_entity,
-    ast.Drop: _drop,
+    ast.Drop: check_drop,
     ast.Use: _by_noun,
     ast.SetDefault: _by_noun,
     ast.Describe: _by_noun,
