@@ -47,6 +47,7 @@ def top(
 
 def _watch(client: Client, interval: float, *, wide: bool) -> None:
     from leatstream.cli.client import Unreachable
+    from leatstream.errors import IdentityError
 
     shown: list[tuple[Any, ...]] = []
     try:
@@ -55,7 +56,8 @@ def _watch(client: Client, interval: float, *, wide: bool) -> None:
                 about = f"{client.connection.url}, every {interval:g} s; Ctrl-C ends"
                 try:
                     shown = figures(client.items("/v1/queries"))
-                except Unreachable as error:  # a server that starts again is no reason to end
+                # A server that starts again is no reason to end, nor an issuer that renews no token for now.
+                except (Unreachable, IdentityError) as error:
                     about = f"{error}; trying again"
                 live.update(Group(Text(about, "dim"), list_table(_HEADS, shown, wide=wide)), refresh=True)
                 time.sleep(interval)
