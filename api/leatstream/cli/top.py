@@ -81,7 +81,6 @@ def _row(item: Mapping[str, Any]) -> tuple[Any, ...]:
     status = item["status"]
     # What a job that has ended reported last is not what happens now.
     metrics = status.get("metrics") or {} if status["state"] == "running" else {}
-    error = status.get("error") or {}
     return (
         item["name"],
         status["state"],
@@ -90,8 +89,15 @@ def _row(item: Mapping[str, Any]) -> tuple[Any, ...]:
         _rate(metrics.get("output_rows_per_second")),
         known_lag(metrics),
         status.get("restarts"),
-        error.get("detail") or status.get("message"),
+        _note(status),
     )
+
+
+def _note(status: Mapping[str, Any]) -> str | None:
+    """What the state is due to; the last failure, which is kept for a while, only where it is that."""
+    if status["state"] not in ("failed", "lost"):
+        return status.get("message")
+    return status.get("message") or (status.get("error") or {}).get("detail")
 
 
 def _rate(value: float | None) -> str | None:
