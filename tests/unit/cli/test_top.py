@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from own_clock import set_clock
 
 from leatstream.cli import top as module
 from leatstream.errors import IdentityError
@@ -51,6 +52,6 @@ def test_an_issuer_that_is_unreachable_for_a_while_does_not_end_it(
         return found
 
     monkeypatch.setattr(client, "items", items)
-    monkeypatch.setattr(module.time, "sleep", lambda _: None)
+    set_clock(monkeypatch, module, sleep=lambda _: None)
     module._watch(client, 2.0, wide=True)
     assert answers == []
