@@ -217,6 +217,15 @@ class IdentityError(LeatstreamError):
     }
 
 
+def fewer_rights(role: str) -> AccessError:
+    """The role has lost a privilege since an answer that lasts began."""
+    return AccessError(
+        "permission-denied",
+        f"Role {role} has lost a privilege, so this answer ends.",
+        hint="Send the request again: it needs the privileges of now.",
+    )
+
+
 def no_provider() -> CatalogError:
     """No issuer of the configuration is for people."""
     return CatalogError(

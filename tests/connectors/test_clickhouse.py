@@ -306,7 +306,7 @@ class TestClickHouse(ConnectorConformance):
         monkeypatch.setitem(__import__("sys").modules, "clickhouse_connect", None)
         with pytest.raises(StoreError) as caught:
             connector.test(5)
-        assert "leatstream[clickhouse]" in (caught.value.faults[0].hint or "")
+        assert "[clickhouse]" in (caught.value.faults[0].hint or "")
 
     def test_a_query_is_forgotten(self, connector: Connector, clickhouse: ClickHouseServer) -> None:
         from leatstream.connectors.clickhouse import batches

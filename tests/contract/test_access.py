@@ -12,7 +12,7 @@ import fakes
 import pytest
 from starlette.testclient import TestClient
 
-from leatstream.model.access import OBJECT_PRIVILEGES
+from leatstream.model.access import BUILT_IN, OBJECT_PRIVILEGES
 from leatstream.model.registered import Savepoint
 from leatstream.rest.schemas.access import Kind
 
@@ -828,6 +828,17 @@ def test_a_lost_topic_is_made_again_only_by_who_may(fresh: Any, admin: TestClien
     both = sign_in("both", *READ, store, on("create_entity", "store", "k"), on("modify", "relation", STREAM))
     assert both.put(f"/v1/relations/{STREAM}", json=body).status_code == 200
     assert "pageviews" in fresh.cluster.entities
+
+
+def test_the_list_of_roles_shows_which_are_built_in(admin: TestClient) -> None:
+    """They need no grants; those of public are counted like a role of its own."""
+    for role in ("public", "analysts"):
+        assert admin.put(f"/v1/roles/{role}", json={"grants": [on("monitor", "organization")]}).is_success
+    answer = admin.post("/v1/statements", json={"sql": "LIST ROLES;"}).json()["results"][0]
+    (name, grants) = (["name", "inherits", "grants"].index(one) for one in ("name", "grants"))
+    shown = {row[name]: row[grants] for row in answer["rows"]}
+    built_in = {role: "built in" for role in BUILT_IN if role != "public"}
+    assert shown == {**built_in, "public": "1", "analysts": "1"}
 
 
 def test_a_hidden_topic_is_no_hint(admin: TestClient, sign_in: Sign) -> None:

@@ -218,9 +218,9 @@ def test_log_lines_are_followed_until_the_query_is_gone(
     answer = pageviews.get("/v1/queries/q/logs:follow")
     assert (answer.status_code, answer.headers["content-type"].split(";")[0]) == (200, "text/event-stream")
     events = [e.split("\n") for e in answer.text.strip().split("\n\n") if not e.startswith(":")]
-    assert [e[0] for e in events] == ["event: log", "event: log", "event: end"]
+    assert [e[0] for e in events] == ["event: log", "event: live", "event: log", "event: end"]
     lines = [json.loads(e[1].removeprefix("data: ")) for e in events]
-    assert lines == [{"line": "one"}, {"line": "two\ndata: x"}, {}]
+    assert lines == [{"line": "one"}, {}, {"line": "two\ndata: x"}, {}]
     gone = pageviews.get("/v1/queries/q/logs:follow")
     assert (gone.status_code, gone.json()["code"]) == (404, "not-found")
 

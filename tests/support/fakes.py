@@ -116,13 +116,19 @@ class MemoryConnector(Connector):
         self, entity: str, *, from_beginning: bool, limit: int | None, idle_timeout: float | None
     ) -> Iterator[Record | None]:
         try:
-            for index, record in enumerate(self.cluster.records.get(entity, []) if from_beginning else []):
+            there = self.cluster.records.setdefault(entity, [])
+            at = len(there)
+            for index, record in enumerate(there if from_beginning else []):
                 if index == limit:
                     return
                 yield record
+                at = max(at, index + 1)
             # A fuzzer would wait for ever for the end of what has none.
             deadline = time.monotonic() + min(idle_timeout if idle_timeout is not None else 0.1, 0.1)
             while self.cluster.endless or time.monotonic() < deadline:
+                while at < len(there):
+                    at += 1
+                    yield there[at - 1]
                 yield None
                 time.sleep(0.02)
         finally:

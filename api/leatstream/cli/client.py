@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -35,6 +35,10 @@ class ProblemAnswer(Exception):
         super().__init__(problem.get("detail") or problem.get("title") or "the server refused the request")
         self.problem = problem
         self.sql: str | None = None
+
+
+class StreamEnded(ProblemAnswer):
+    """The service said no in the midst of an answer."""
 
 
 class Unreachable(Exception):
@@ -71,7 +75,7 @@ class Client:
         self._http = httpx2.Client(
             base_url=connection.url,
             headers=headers,
-            auth=self._authorize if connection.renew is not None else None,
+            auth=_Renewing(connection.renew) if connection.renew is not None else None,
             timeout=httpx2.Timeout(timeout, connect=min(5.0, timeout)),
             transport=transport,
             # A proxy for the world must not get the requests to this very machine.
@@ -79,11 +83,6 @@ class Client:
             # To read the authorities takes 0.1 s, and without TLS there is no certificate to verify.
             verify=parts.scheme != "http",
         )
-
-    def _authorize(self, request: httpx2.Request) -> httpx2.Request:
-        if self.connection.renew is not None:
-            request.headers["Authorization"] = f"Bearer {self.connection.renew()}"
-        return request
 
     def call(
         self,
@@ -143,19 +142,27 @@ class Client:
             if not token:
                 return found
 
-    def records(self, entity: str, params: Mapping[str, Any] | None = None) -> Iterator[str]:
+    def records(
+        self,
+        entity: str,
+        params: Mapping[str, Any] | None = None,
+        *,
+        opened: Callable[[Mapping[str, str]], None] | None = None,
+    ) -> Iterator[str]:
         """Records of an entity as NDJSON lines, as they come; without a time limit between them.
 
         Args:
             entity: its REST path.
             params: from, limit, timeout.
+            opened: gets the headers of the answer before its first line.
 
         Raises:
-            ProblemAnswer: at once, or in the midst when the store fails.
+            ProblemAnswer: at once.
+            StreamEnded: in the midst, when the store fails or the token ends.
         """
-        for line in self._lines(entity + "/records", params):
+        for line in self._lines(entity + "/records", params, opened):
             if line.startswith('{"error"'):  # the status had been sent already
-                raise ProblemAnswer(json.loads(line)["error"])
+                raise StreamEnded(json.loads(line)["error"])
             yield line
 
     def rows(self, path: str, *, waits: bool = False) -> Generator[str]:
@@ -166,11 +173,12 @@ class Client:
             waits: whether lines between them say what is waited for.
 
         Raises:
-            ProblemAnswer: at once, or in the midst when the job fails.
+            ProblemAnswer: at once.
+            StreamEnded: in the midst, when the job fails or the token ends.
         """
         for line in self._lines(path, {"waits": "true"} if waits else None):
             if line.startswith('{"error"'):
-                raise ProblemAnswer(json.loads(line)["error"])
+                raise StreamEnded(json.loads(line)["error"])
             yield line
 
     def changes(self, params: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -180,37 +188,48 @@ class Client:
             params: after, tail, follow, kind, name.
 
         Raises:
-            ProblemAnswer: at once, or in the midst when the token ends.
+            ProblemAnswer: at once.
+            StreamEnded: in the midst, when the token ends.
         """
         for line in self._lines("/v1/events", params):
             item = json.loads(line)
             if isinstance(item.get("error"), dict):
-                raise ProblemAnswer(item["error"])
+                raise StreamEnded(item["error"])
             yield item
 
-    def log_lines(self, query: str, tail: int) -> Iterator[str]:
-        """Log lines of a query's job as they come, until the query is deleted.
+    def log_lines(self, query: str, tail: int) -> Iterator[str | None]:
+        """Log lines of a query's job as they come, until the query is deleted; None behind the existing ones.
 
         Args:
             query: its REST path.
             tail: how many of the existing ones.
 
         Raises:
-            ProblemAnswer: at once, as there is no such query, or in the midst when the token ends.
+            ProblemAnswer: at once, as there is no such query.
+            StreamEnded: in the midst, when the token ends.
         """
         for line in self._lines(query + "/logs:follow", {"tail": tail}):
-            if line.startswith("data: {") and (event := json.loads(line.removeprefix("data: "))):
+            if line == "event: live":
+                yield None
+            elif line.startswith("data: {") and (event := json.loads(line.removeprefix("data: "))):
                 if "error" in event:
-                    raise ProblemAnswer(event["error"])
+                    raise StreamEnded(event["error"])
                 yield event["line"]
 
-    def _lines(self, path: str, params: Mapping[str, Any] | None) -> Iterator[str]:
+    def _lines(
+        self,
+        path: str,
+        params: Mapping[str, Any] | None,
+        opened: Callable[[Mapping[str, str]], None] | None = None,
+    ) -> Iterator[str]:
         accept = {"Accept": "application/x-ndjson"}
         request = self._http.build_request("GET", path, params=_given(params), headers=accept)
         request.extensions["timeout"] = {"connect": 5.0, "read": None, "write": 30.0, "pool": 5.0}
         with self._failures():
             answer = self._opened(request)
             try:
+                if opened is not None:
+                    opened(answer.headers)
                 yield from (line for line in answer.iter_lines() if line.strip())
             finally:
                 answer.close()
@@ -244,6 +263,21 @@ class Client:
             if isinstance(error, httpx2.ConnectError):
                 said += ". Check the address, and that the server runs (leat dev, leat serve)."
             raise Unreachable(said) from error
+
+
+class _Renewing(httpx2.Auth):
+    """The token of ``leat login``; a refused one is renewed once, as the server's clock counts."""
+
+    def __init__(self, renew: Callable[[str], str]) -> None:
+        self._renew = renew
+
+    def auth_flow(self, request: httpx2.Request) -> Generator[httpx2.Request, httpx2.Response]:
+        token = self._renew("")
+        request.headers["Authorization"] = f"Bearer {token}"
+        answer = yield request
+        if answer.status_code == 401:
+            request.headers["Authorization"] = f"Bearer {self._renew(token)}"
+            yield request
 
 
 def _may_help(code: str | None, method: str, path: str) -> bool:

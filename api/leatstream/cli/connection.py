@@ -27,13 +27,14 @@ class Connection:
         url: base URL without a trailing slash.
         token: bearer token, never printed; None sends no Authorization header.
         origin: where the URL came from, for messages.
-        renew: gives the token at each request, in place of ``token``.
+        renew: gives the token at each request, in place of ``token``, and another one than the refused one
+            that it is given.
     """
 
     url: str
     token: str | None
     origin: str
-    renew: Callable[[], str] | None = None
+    renew: Callable[[str], str] | None = None
 
     def __repr__(self) -> str:
         return f"Connection(url={self.url!r}, origin={self.origin!r})"

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from importlib import metadata
 
+from leatstream.model.extras import install_extra
+
 # Libraries that are imported under another name than they are installed by.
 _INSTALLED_AS = {"yaml": "pyyaml", "google": "protobuf", "grpc": "grpcio"}
 _OF_EXTRA = re.compile(r"""([\w.-]+).*;.*\bextra == ["']([\w-]+)["']""")
@@ -34,7 +36,7 @@ def missing(error: ModuleNotFoundError) -> str | None:
         return None
     return (
         f"This command needs {error.name}, which is not installed: it belongs to the extra `{extra}`. "
-        f"Install leatstream[{extra}] from where you installed leatstream, or run `make setup` in a checkout."
+        f"Install it: {install_extra(extra)}"
     )
 
 

@@ -51,9 +51,11 @@ def logs(
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on with new ones as they come.")] = False,
 ) -> None:
     """Show the last lines of the query's job."""
+    from leatstream.cli import following
+
     client = open_client(context)
     if follow:
-        lines: Iterable[str] = client.log_lines(path(name), tail)
+        lines: Iterable[str] = following.log_lines(client, path(name), tail)
     else:
         lines = client.call("GET", path(name) + "/logs", params={"tail": tail})["lines"]
     for line in lines:

@@ -53,6 +53,8 @@ def print_records(
         )
     if timeout is not None and timeout < 1:
         raise typer.BadParameter("at least 1 second", param_hint="--timeout")
+    from leatstream.cli import following
+
     client = open_client(context)
     params = {
         "from": "beginning" if from_beginning else "latest",
@@ -65,7 +67,7 @@ def print_records(
         "limit": limit,
         "timeout": f"{timeout:.0f}s" if timeout else None,
     }
-    for line in client.records(entity_path(entity), params):
+    for line in following.records(client, entity_path(entity), params):
         sys.stdout.write((describe(json.loads(line)) if output is Output.TABLE else line) + "\n")
         sys.stdout.flush()  # a reader of the pipe sees each record at once
 

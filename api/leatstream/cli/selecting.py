@@ -36,11 +36,13 @@ def follow(client: Client, result: Mapping[str, Any], output: Output) -> None:
         ProblemAnswer: the SELECT failed; the rows before have been written.
         Ended: Ctrl-C.
     """
+    from leatstream.cli import following
+
     writer = _Writer(result, output)
     try:
         with (
             WaitLine("waiting for rows") as waits,
-            contextlib.closing(client.rows(str(result["rows"]), waits=waits.shown)) as lines,
+            contextlib.closing(following.rows(client, str(result["rows"]), waits=waits.shown)) as lines,
         ):
             for line in lines:
                 item = json.loads(line, parse_float=Decimal)  # no digit is lost

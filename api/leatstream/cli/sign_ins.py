@@ -63,26 +63,29 @@ class Renewal:
         self._lock = threading.Lock()
         self._token, self._expires_at = "", 0.0
 
-    def __call__(self) -> str:
+    def __call__(self, refused: str = "") -> str:
         """The token.
+
+        Args:
+            refused: the server does not accept it, whatever this machine's clock says of its end.
 
         Raises:
             AccessError: unauthenticated, the sign-in has ended.
             IdentityError: issuer-unreachable.
         """
         with self._lock:
-            if time.time() > self._expires_at - _EARLY:
-                entry = self._current()
+            if self._token == refused or time.time() > self._expires_at - _EARLY:
+                entry = self._current(refused)
                 self._token, self._expires_at = entry["token"], entry["expires_at"]
             return self._token
 
-    def _current(self) -> dict[str, Any]:
+    def _current(self, refused: str) -> dict[str, Any]:
         # A refresh token may serve once only, so processes take turns.
         with _locked():
             entry = find(self._url)
             if entry is None:
                 raise self._ended()
-            if time.time() > entry["expires_at"] - _EARLY:
+            if entry["token"] == refused or time.time() > entry["expires_at"] - _EARLY:
                 entry = self._renewed(entry)
                 _write(self._url, entry)
             return entry

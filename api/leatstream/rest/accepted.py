@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import cast
 
 import anyio
 from starlette.requests import Request
 
-from leatstream.errors import AccessError, CatalogAway, LeatstreamError
+from leatstream.errors import CatalogAway, LeatstreamError, fewer_rights
 from leatstream.rest.streams import failure
 from leatstream.services.environment import Principal
 
@@ -26,10 +27,13 @@ class Watch:
     Args:
         again: gives the caller with its rights of now.
         who: the caller when the answer began.
+
+    Attributes:
+        who: the caller, with its rights at the last look.
     """
 
     def __init__(self, again: Callable[[], Awaitable[Principal]], who: Principal) -> None:
-        self._again, self._before, self._looked = again, who, anyio.current_time()
+        self._again, self.who, self._looked = again, who, anyio.current_time()
 
     async def look(self) -> None:
         """AccessError if the token has ended, or its role has lost a privilege."""
@@ -41,17 +45,17 @@ class Watch:
             return
         finally:
             self._looked = anyio.current_time()
-        if now.rights.lack_some_of(self._before.rights):
-            raise AccessError(
-                "permission-denied",
-                f"Role {now.role} has lost a privilege, so this answer ends.",
-                hint="Send the request again: it needs the privileges of now.",
-            )
-        self._before = now
+        if now.rights.lack_some_of(self.who.rights):
+            raise fewer_rights(now.role)
+        self.who = now
 
 
 async def while_accepted(
-    request: Request, chunks: AsyncGenerator[bytes, None], media_type: str
+    request: Request,
+    chunks: AsyncGenerator[bytes, None],
+    media_type: str,
+    *,
+    kept: Callable[[Principal], AbstractContextManager[None]] | None = None,
 ) -> AsyncIterator[bytes]:
     """The chunks, until the token ends or its role loses a privilege; then an error is the last one.
 
@@ -59,6 +63,8 @@ async def while_accepted(
         request: that is answered.
         chunks: of the answer; empty ones while it is silent.
         media_type: NDJSON or server-sent events.
+        kept: held while the chunks are closed as the token has ended: what they come from stays for a request
+            of the same caller with another token.
     """
     watch = Watch(authenticate_again(request), request.scope["leatstream.principal"])
     try:
@@ -67,6 +73,9 @@ async def while_accepted(
             if chunk:
                 yield chunk
     except LeatstreamError as error:
+        # Closed before the caller learns it: its next request must find everything in place.
+        with kept(watch.who) if kept is not None and error.code == "unauthenticated" else nullcontext():
+            await chunks.aclose()
         yield failure(error, media_type)
     finally:
         await chunks.aclose()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from leatstream.errors import JobError
+from leatstream.model.extras import install_extra
 from leatstream.plan.job_spec import JobSpec
 from leatstream.views.base import Table, ViewWriter
 from leatstream.views.sqlite_writer import SqliteWriter
@@ -25,6 +26,7 @@ def view_writer(spec: JobSpec, password: str | None = None) -> ViewWriter:
     except ImportError:
         raise JobError(
             "job-rejected",
-            "Materialized views in PostgreSQL need psycopg where drivers run: install leatstream[server].",
+            "Materialized views in PostgreSQL need psycopg where drivers run.",
+            hint=install_extra("server"),
         ) from None
     return PostgresWriter(view.database.location, password, table, spec.attempt)

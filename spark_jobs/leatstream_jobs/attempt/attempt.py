@@ -23,6 +23,7 @@ from leatstream_jobs.attempt.polling import Polling
 from leatstream_jobs.attempt.progress import Progress
 from leatstream_jobs.attempt.pulse import Pulse
 from leatstream_jobs.attempt.running import is_running
+from leatstream_jobs.attempt.sink_checks import SinkChecks
 from leatstream_jobs.attempt.source_checks import SourceChecks
 from leatstream_jobs.attempt.traffic import Traffic
 from leatstream_jobs.batches.handing_over import reached
@@ -88,6 +89,7 @@ class Attempt:
         self._sources = SourceChecks(
             spark, self._spec.checkpoint, self._progress.watches, self._pulse.answered
         )
+        self._sinks = SinkChecks(self._spec.sinks(), self._pulse.answered)
         self._next_heartbeat = 0.0
         self._directive = "continue"
         self._completed = False
@@ -160,6 +162,7 @@ class Attempt:
                     return
                 self._look(query)
                 self._check_sources(started)
+                self._check_sinks()
                 self._mirror.look(started.scans, self._progress)
             except _OVER:
                 raise
@@ -243,6 +246,12 @@ class Attempt:
     def _check_sources(self, started: run_query.Started, *, at_once: bool = False) -> None:
         if self._state == "running":
             failure = self._sources.look(started.scans, at_once=at_once)
+            if failure is not None:
+                self._fail(failure)
+
+    def _check_sinks(self) -> None:
+        if self._state == "running":
+            failure = self._sinks.look(self._connect)
             if failure is not None:
                 self._fail(failure)
 

@@ -13,6 +13,7 @@ from leatstream.connectors.registry import open_connector
 from leatstream.dev import local_server
 from leatstream.dev.local_stores import LOCAL_STORES, declaration, local_store
 from leatstream.errors import StackError
+from leatstream.model.extras import install_extra
 from leatstream.model.objects import Column
 from leatstream.model.types import parse_type
 
@@ -51,5 +52,5 @@ def test_what_is_not_installed_is_named_with_its_extra(
     with pytest.raises(StackError) as caught:
         server.start()
     assert caught.value.code == "tool-missing"
-    assert caught.value.faults[0].hint == f"pip install 'leatstream[{server.extra}]'"
+    assert caught.value.faults[0].hint == install_extra(server.extra)
     assert server.needs[0] in caught.value.detail

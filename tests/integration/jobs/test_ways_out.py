@@ -69,6 +69,28 @@ def test_a_topic_made_anew_while_nobody_looked(
     assert [r["id"] for r in rows(sink, 8)][5:] == [107, 108, 109]
 
 
+def test_a_silent_query_notices_that_its_sink_was_deleted(
+    spark: SparkSession,
+    job: Any,
+    topic: Callable[..., str],
+    produce: Any,
+    kafka: KafkaConnector,
+    tmp_path: Path,
+) -> None:
+    source, sink = topic(1), topic(1)
+    produce(source, *numbers(1))
+    has_written, dropped = written(1), list[str]()
+
+    def drop(beat: Mapping[str, Any]) -> bool:
+        if not dropped and has_written(beat):
+            kafka.drop_entity(sink)
+            dropped.append(sink)
+        return False
+
+    told = attempt(spark, copy_job(job, source, sink, tmp_path / "g1"), drop)
+    assert (told["state"], told["error"]["condition"]) == ("failed", "SINK_ENTITY_GONE")
+
+
 class Hanging:
     """Stops the broker's process once the query has written its rows, and lets it go on once that is told."""
 

@@ -16,6 +16,7 @@ from leatstream.connectors.databricks.settings import DatabricksConfig
 from leatstream.connectors.databricks.types import column_type, fits, read_type
 from leatstream.connectors.registry import open_connector
 from leatstream.errors import RequestError, StoreError
+from leatstream.model.extras import install_extra
 from leatstream.model.types import known_types, parse_type
 from leatstream.sql.parser import parse
 from leatstream.sql.statements import CreateStore
@@ -218,7 +219,7 @@ def test_missing_libraries_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "databricks.sdk", None)
     with pytest.raises(StoreError, match="databricks-sdk") as caught:
         open_connector("databricks", "s", BASE, {"token": "x"}).test(1)
-    assert caught.value.faults[0].hint == "pip install 'leatstream[databricks]'"
+    assert caught.value.faults[0].hint == install_extra("databricks")
 
 
 def test_a_store_without_a_login() -> None:

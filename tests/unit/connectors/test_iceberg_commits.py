@@ -18,6 +18,7 @@ from leatstream.connectors.iceberg.history import NOWHERE, advanced, beginning, 
 from leatstream.connectors.iceberg.rows import arrow_schema, last_of_keys, without_keys
 from leatstream.connectors.registry import open_connector
 from leatstream.errors import StoreError
+from leatstream.model.extras import install_extra
 
 
 def test_progress_is_read_from_properties() -> None:
@@ -59,7 +60,7 @@ def test_a_missing_library_is_named_with_its_extra(monkeypatch: pytest.MonkeyPat
     for call in (connector.test, connector.list_entities, lambda _: connector.find_entity("a.b")):
         with pytest.raises(StoreError, match="not installed") as caught:
             call(1.0)
-        assert caught.value.faults[0].hint == "pip install 'leatstream[iceberg]'"
+        assert caught.value.faults[0].hint == install_extra("iceberg")
 
 
 def test_a_column_that_was_renamed_is_named() -> None:

@@ -14,6 +14,7 @@ from leatstream.connectors.oracle.names import entity_name, name_fault, table_of
 from leatstream.connectors.oracle.settings import OracleConfig
 from leatstream.connectors.registry import open_connector
 from leatstream.errors import RequestError, StoreError
+from leatstream.model.extras import install_extra
 from leatstream.sql.parser import parse
 from leatstream.sql.statements import CreateStore
 from leatstream.sql.store_properties import read_store_properties, read_store_update
@@ -172,7 +173,7 @@ def test_a_missing_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "oracledb", None)
     with pytest.raises(StoreError, match="oracledb") as caught:
         open_connector("oracle", "s", BASE).test(1)
-    assert caught.value.faults[0].hint == "pip install 'leatstream[oracle]'"
+    assert caught.value.faults[0].hint == install_extra("oracle")
 
 
 def test_nothing_is_read_from_it_as_a_stream() -> None:

@@ -78,4 +78,4 @@ def test_a_missing_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(builtins, "__import__", without)
     with pytest.raises(StoreError) as caught:
         connector.test(1)
-    assert "leatstream[snowflake]" in str(caught.value.faults[0].hint)
+    assert "[snowflake]" in str(caught.value.faults[0].hint)

@@ -117,6 +117,9 @@ class Heard:
     def cut_off(self, spark: Any, query: Any) -> None:
         self.cut += 1
 
+    def connector(self, *_: Any) -> Store:
+        return Store()
+
 
 def watched(monkeypatch: pytest.MonkeyPatch, host: Heard, store: Store) -> tuple[Any, Watched]:
     """An attempt whose query runs."""

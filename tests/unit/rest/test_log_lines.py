@@ -9,8 +9,9 @@ import anyio
 import pytest
 
 from leatstream.errors import CatalogError
+from leatstream.model.log_tails import unseen
 from leatstream.rest import log_lines
-from leatstream.rest.log_lines import follow_lines, unseen
+from leatstream.rest.log_lines import follow_lines
 
 
 @pytest.mark.parametrize(

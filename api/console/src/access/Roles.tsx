@@ -9,7 +9,7 @@ import { Empty } from "../parts/Page";
 import { Problem } from "../parts/Problem";
 import { type Column, PagedRows, Waiting } from "../parts/Rows";
 import { RoleLink, RoleLinks } from "./links";
-import { MOST, useRoles } from "./lists";
+import { BUILT_IN, MOST, useRoles } from "./lists";
 
 type RoleView = Schemas["RoleView"];
 const NewRole = lazy(() => import("./NewRole"));
@@ -17,7 +17,13 @@ const NewRole = lazy(() => import("./NewRole"));
 const COLUMNS: Column<RoleView>[] = [
   { head: "Role", cell: ({ name }) => <RoleLink role={name} />, width: 180 },
   { head: "Inherits", cell: ({ inherits }) => <RoleLinks roles={inherits} /> },
-  { head: "Grants", width: 80, cell: ({ grants }) => grants?.length ?? 0 },
+  {
+    head: "Grants",
+    width: 80,
+    // The rights of built-in roles are no grants, but for those of public: the comment says what they are.
+    cell: ({ name, created_by, grants }) =>
+      created_by === BUILT_IN && name !== "public" ? "built in" : (grants?.length ?? 0),
+  },
   { head: "Comment", cell: ({ comment }) => comment },
 ];
 

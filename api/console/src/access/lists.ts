@@ -4,6 +4,8 @@ import type { Schemas } from "../api/problem";
 
 // Roles and accounts are few. What is beyond this page is said to be left out.
 export const MOST = 1_000;
+/** Who has made the built-in roles. */
+export const BUILT_IN = "leatstream";
 type List<T> = { items: T[]; next_page_token?: string | null };
 type AllRoles = UseQueryResult<List<Schemas["RoleView"]>>;
 type AllAccounts = UseQueryResult<List<Schemas["AccountView"]>>;

@@ -29,6 +29,16 @@ export function figuresOf(query: QueryView): Figures {
   };
 }
 
+/** What its state is due to. The last failure is kept for a while: of a query that runs again it is none. */
+export function noteOf({ status }: QueryView): string | null | undefined {
+  return status.message ?? (isInTrouble(status) ? status.error?.detail : undefined);
+}
+
+/** Whether it has failed, or waits for another try after a failure. */
+export function isInTrouble({ state, error }: QueryView["status"]): boolean {
+  return state === "failed" || state === "lost" || (state === "pending" && error != null);
+}
+
 /** Records that a query has not read yet, of all its sources that report that, or of one. */
 export function lagOf({ status }: QueryView, relation?: string): number | undefined {
   return lagIn(status.metrics, relation);

@@ -2,7 +2,7 @@ import { Button, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
 import { api, dataOf } from "../api/client";
-import { lagOf } from "../api/figures";
+import { lagOf, noteOf } from "../api/figures";
 import { quoted } from "../api/names";
 import type { Schemas } from "../api/problem";
 import { usePoll } from "../events/useFeed";
@@ -31,7 +31,7 @@ const COLUMNS: Column<Member>[] = [
     head: "Note",
     cell: ({ message, query }) => (
       <Text size="sm" lineClamp={2}>
-        {query?.status.error?.detail ?? message}
+        {(query && noteOf(query)) ?? message}
       </Text>
     ),
   },

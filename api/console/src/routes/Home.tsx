@@ -3,7 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { lazy, type ReactNode, Suspense, useCallback } from "react";
 import { api, dataOf } from "../api/client";
-import { figuresOf, rate as written } from "../api/figures";
+import { figuresOf, isInTrouble, rate as written } from "../api/figures";
 import { quoted } from "../api/names";
 import type { Schemas } from "../api/problem";
 import { Newest } from "../events/Newest";
@@ -46,7 +46,7 @@ export function Home(): ReactNode {
   const queries = found.data?.items ?? [];
   const more = Boolean(found.data?.next_page_token);
   const failed = queries
-    .filter(({ status }) => status.error || status.state === "failed" || status.state === "lost")
+    .filter(({ status }) => isInTrouble(status))
     .sort((a, b) => (b.status.since ?? "").localeCompare(a.status.since ?? ""));
   return (
     <Page title="Flow" beside={found.data && <Counts queries={queries} more={more} />}>

@@ -3,7 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { api, dataOf } from "../api/client";
-import { figuresOf, rate, span } from "../api/figures";
+import { figuresOf, noteOf, rate, span } from "../api/figures";
 import { quoted } from "../api/names";
 import { PAGE_SIZE, usePages } from "../api/pages";
 import type { Schemas } from "../api/problem";
@@ -63,9 +63,9 @@ const COLUMNS: Column<Query>[] = [
   { head: "Restarts", width: 85, cell: ({ status }) => status.restarts },
   {
     head: "Note",
-    cell: ({ status }) => (
+    cell: (query) => (
       <Text size="sm" lineClamp={2}>
-        {status.error?.detail ?? status.message}
+        {noteOf(query)}
       </Text>
     ),
   },

@@ -6,6 +6,7 @@ import { Link, useNavigate, useParams, useSearch } from "@tanstack/react-router"
 import { lazy, type ReactNode, Suspense } from "react";
 import { api, dataOf } from "../api/client";
 import { curl, pathOf } from "../api/code";
+import { isInTrouble } from "../api/figures";
 import { quoted } from "../api/names";
 import type { Schemas } from "../api/problem";
 import { usePoll } from "../events/useFeed";
@@ -106,7 +107,9 @@ function StateLine({ query }: { query: QueryView }): ReactNode {
 
 /** Why the query is in its state, and what to do: nothing is more urgent on this page. */
 function Cause({ query }: { query: QueryView }): ReactNode {
-  const { error, message } = query.status;
+  const { message } = query.status;
+  // Of a query that runs again the last failure is history, which its events show.
+  const error = isInTrouble(query.status) ? query.status.error : undefined;
   if (!error && !message) return null;
   if (!error) return <Text size="sm">{message}</Text>;
   return (

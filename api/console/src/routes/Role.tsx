@@ -4,6 +4,7 @@ import { useNavigate, useParams } from "@tanstack/react-router";
 import { lazy, type ReactNode, Suspense, useState } from "react";
 import { revokeForms, rolePath } from "../access/code";
 import { RoleLinks } from "../access/links";
+import { BUILT_IN } from "../access/lists";
 import { Members } from "../access/Members";
 import { type GrantView, keyOf, queryOf, targetOf } from "../access/privileges";
 import { api, dataOf } from "../api/client";
@@ -20,7 +21,6 @@ import { localTime } from "../parts/time";
 type RoleView = Schemas["RoleView"];
 const NewGrant = lazy(() => import("../access/NewGrant"));
 // Who has made the roles that come with the server. They are part of no export.
-const BUILT_IN = "leatstream";
 
 /** One role: its grants, what it inherits, and who has it. */
 export function Role(): ReactNode {

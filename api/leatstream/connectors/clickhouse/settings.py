@@ -24,6 +24,7 @@ from leatstream.connectors.setting_values import (
 )
 from leatstream.connectors.settings import NAME_PATTERN, Api, Connects, Receives, Secret, Sql, StoreSettings
 from leatstream.errors import StoreError
+from leatstream.model.extras import install_extra
 
 if TYPE_CHECKING:
     from clickhouse_connect.driver.client import Client
@@ -138,7 +139,7 @@ def connect(config: ClickHouseConfig, timeout: float, wait: float | None = None)
         raise StoreError(
             "store-rejected",
             "The client library of ClickHouse is not installed.",
-            hint="pip install 'leatstream[clickhouse]', on the server and where drivers run",
+            hint=f"{install_extra('clickhouse')}, on the server and where drivers run",
         ) from None
 
     # It writes addresses and statements to the log, at the level of errors.

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from leatstream.errors import StoreError
+from leatstream.model.extras import install_extra
 
 _REFUSED = re.compile(
     r"AccessDenied|InvalidAccessKeyId|SignatureDoesNotMatch|ExpiredToken|403 Forbidden|401 Unauthorized"
@@ -87,7 +88,7 @@ def refused_statement(store: str, what: str, said: str, *, rows: bool) -> Refuse
 
 def missing_library() -> StoreError:
     """A client library is not installed."""
-    return StoreError("store-rejected", _MISSING, hint="pip install 'leatstream[databricks]'")
+    return StoreError("store-rejected", _MISSING, hint=install_extra("databricks"))
 
 
 @contextlib.contextmanager

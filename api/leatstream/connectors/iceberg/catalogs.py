@@ -15,6 +15,7 @@ from leatstream.connectors.aws.access import aws_client, aws_session
 from leatstream.connectors.iceberg.null_lists import keep_null_lists
 from leatstream.connectors.iceberg.settings import IcebergGlueConfig, IcebergRestConfig
 from leatstream.errors import StoreError
+from leatstream.model.extras import install_extra
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
@@ -44,7 +45,7 @@ def need_client(store: str) -> None:
         raise StoreError(
             "store-rejected",
             f"Store {store}: the client library for Iceberg is not installed here ({error.name}).",
-            hint="pip install 'leatstream[iceberg]'",
+            hint=install_extra("iceberg"),
         ) from None
     del pyarrow
     keep_null_lists()

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 from leatstream.connectors.aws import errors as aws
 from leatstream.errors import StoreError
+from leatstream.model.extras import install_extra
 
 _LOGIN_HINT = "Check client_id, client_secret and scope, or the token."
 _REACH_HINT = "Check the address ('uris' in SQL), and that it can be reached from here."
@@ -100,7 +101,7 @@ def _of_iceberg(store: str, what: str, name: str, error: Exception) -> StoreErro
         )
     if name == "NotInstalledError":
         detail = f"Store {store}: {what} needs a library that is not installed here."
-        return StoreError("store-rejected", detail, hint="pip install 'leatstream[iceberg]'")
+        return StoreError("store-rejected", detail, hint=install_extra("iceberg"))
     return StoreError("store-rejected", f"Store {store}: {what} was refused: {_first(error)} ({name}).")
 
 

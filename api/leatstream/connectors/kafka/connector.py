@@ -67,6 +67,7 @@ class KafkaConnector(Connector):
 
     kind: ClassVar[str] = "kafka"
     entity_noun: ClassVar[str] = "topic"
+    sinks_watched: ClassVar[bool] = True
     capabilities: ClassVar[Capabilities] = Capabilities(
         verified_on="a real Apache Kafka broker",
         unverified="Amazon MSK with IAM, Confluent Cloud",

@@ -10,6 +10,7 @@ from typing import Any
 
 from leatstream.connectors.upper_names import canonical
 from leatstream.errors import StoreError
+from leatstream.model.extras import install_extra
 
 _LOGIN = ("ORA-01005", "ORA-01017", "ORA-01045", "ORA-28000", "ORA-28001", "DPY-4001")
 _RIGHTS = ("ORA-01031", "ORA-01950", "ORA-41900")
@@ -71,7 +72,7 @@ def library() -> Any:
         raise StoreError(
             "store-rejected",
             "Stores of kind oracle need the Python package oracledb, which is not installed.",
-            hint="pip install 'leatstream[oracle]'",
+            hint=install_extra("oracle"),
         ) from None
     return oracledb
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from leatstream.connectors.aws.words import ACCESS_REGION, UNSUPPORTED
 from leatstream.connectors.base import MAX_OFFSETS, Connector
 from leatstream.connectors.capabilities import Capabilities, EntityProperty, Guarantee
-from leatstream.connectors.entities import Entity, OptionFault, Record
+from leatstream.connectors.entities import Entity, OptionFault, Record, RecordsFrom
 from leatstream.connectors.s3 import options as s3_options
 from leatstream.connectors.s3.admin import LEGAL, S3Admin
 from leatstream.connectors.s3.layout import Layout
@@ -149,7 +149,18 @@ class S3Connector(Connector):
         """Rows of the files, the oldest file first."""
         if self.incarnation(entity) is None:
             raise StoreError("entity-not-found", f"{entity} does not exist in store {self.name}.")
-        return records(self.admin, entity, from_beginning, limit, idle_timeout)
+        return records(self.admin, entity, RecordsFrom(from_beginning), limit, idle_timeout)
+
+    def read_part(
+        self, entity: str, start: RecordsFrom, *, limit: int | None, idle_timeout: float | None
+    ) -> Iterator[Record | None]:
+        """Rows from a place on; files from before the time that is wanted are not read."""
+        if start.since is None:
+            return super().read_part(entity, start, limit=limit, idle_timeout=idle_timeout)
+        if self.incarnation(entity) is None:
+            raise StoreError("entity-not-found", f"{entity} does not exist in store {self.name}.")
+        found = records(self.admin, entity, start, None, idle_timeout)
+        return (one if one is None or start.holds(one) else None for one in found)
 
     def sample_records(self, source: SourceSpec, *, newest: bool, limit: int, timeout: float) -> Sampled:
         """Rows of the newest or the oldest files, read as the relation says.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 
-from leatstream.connectors.entities import Record
+from leatstream.connectors.entities import Record, RecordsFrom
 from leatstream.connectors.s3.admin import Found, S3Admin, format_of
 from leatstream.connectors.s3.errors import is_changed, is_gone, s3_error
 from leatstream.connectors.s3.files import rows
@@ -19,14 +19,18 @@ _TIMEOUT = 5.0
 
 
 def records(
-    admin: S3Admin, entity: str, from_beginning: bool, limit: int | None, idle_timeout: float | None
+    admin: S3Admin, entity: str, start: RecordsFrom, limit: int | None, idle_timeout: float | None
 ) -> Iterator[Record | None]:
     """Records file by file, by what the files' names tell of their format; None now and then while idle.
+
+    Files from before the time that is wanted are not read.
 
     Raises:
         StoreError: entity-not-found or store-auth-failed, also while reading.
     """
-    known = set() if from_beginning else {file.key for file in admin.files(entity, _TIMEOUT)}
+    since = start.since if start.reads_existing else None
+    passed = [] if start.reads_existing and since is None else admin.files(entity, _TIMEOUT)
+    known = {file.key for file in passed if since is None or file.modified < since}
     sent, quiet = 0, time.monotonic()
     while True:
         fresh = [file for file in admin.files(entity, _TIMEOUT) if file.key not in known]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from leatstream.connectors.snowflake.settings import SnowflakeConfig, key_bytes
 from leatstream.connectors.upper_names import for_login
 from leatstream.errors import StoreError
+from leatstream.model.extras import install_extra
 
 if TYPE_CHECKING:
     from snowflake.connector import SnowflakeConnection
@@ -41,7 +42,7 @@ def connect(
         raise StoreError(
             "store-rejected",
             "The client library of Snowflake is not installed here.",
-            hint="pip install 'leatstream[snowflake]'",
+            hint=install_extra("snowflake"),
         ) from None
     # It logs each statement, and each attempt to connect.
     logging.getLogger("snowflake.connector").setLevel(logging.CRITICAL)

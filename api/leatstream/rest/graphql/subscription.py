@@ -13,6 +13,7 @@ import strawberry
 
 from leatstream.errors import CatalogAway, CatalogError, RequestError
 from leatstream.model.bounds import LOG_LINES
+from leatstream.model.log_tails import unseen
 from leatstream.rest.deps import read_entity
 from leatstream.rest.graphql.records import MOST, Record, Start, record_of, records_wanted, within
 from leatstream.rest.graphql.request import Info, Request, named
@@ -20,7 +21,6 @@ from leatstream.rest.graphql.statements import ContextInput, context_of
 from leatstream.rest.graphql.status import QueryStatus, status_of
 from leatstream.rest.graphql.streaming import in_thread, opened, steps
 from leatstream.rest.graphql.values import JSON, Long, raw_json
-from leatstream.rest.log_lines import unseen
 from leatstream.services.environment import Context
 from leatstream.services.environment.selections import Row as SelectedRow
 from leatstream.services.queries import catalog as queries

@@ -298,7 +298,7 @@ async def follow_query_logs(
 ) -> StreamingResponse:
     """Stream the log lines of the query's job as they come, as server-sent events, until it is deleted.
 
-    The first events are the last lines that there are.
+    The first events are the last lines that there are; an event `live` follows them.
     """
     await hold(lambda loads: loads.streams)
     await to_thread.run_sync(service.query_logs, env, caller, query)

@@ -107,7 +107,8 @@ async def read_rows(
 ) -> Response:
     """Read the rows of a SELECT as they come: NDJSON, or server-sent events for `Accept: text/event-stream`.
 
-    The SELECT ends with the answer: when a limit is reached, or when the client disconnects.
+    The SELECT ends with the answer: when a limit is reached, or when the client disconnects. If its token has
+    ended, the SELECT is kept for half a minute: the same request with a new token gets the next row.
     """
     limits = interactive.Limits(
         rows=limit,
@@ -117,5 +118,6 @@ async def read_rows(
     )
     await hold(lambda loads: loads.streams)
     rows = await run_in_threadpool(interactive.read_rows, env, caller, statement, limits)
+    watched = partial(while_accepted, request, kept=partial(interactive.kept, env, statement))
     wanted = streams.EVENTS if accept and streams.EVENTS in accept else streams.NDJSON
-    return streams.respond_rows(rows, wanted, partial(while_accepted, request), waits=waits)
+    return streams.respond_rows(rows, wanted, watched, waits=waits)

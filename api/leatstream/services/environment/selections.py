@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from leatstream.plan.job_spec import JobSpec
+from leatstream.services.environment.rights import Rights
 
 QUEUED_ROWS, QUEUED_BYTES = 2000, 2 * 1024 * 1024
 UNREAD_SECONDS = 30.0  # from the statement to its reader
@@ -39,6 +40,10 @@ class Selection:
         driver: who runs it.
         problem: why its job failed: ``{code, detail, …}``.
         ended: when it ended (monotonic seconds); None while it lasts.
+        kept_for: what its reader might do whose token has ended: one who may do as much may read on.
+        until: when its time is over (monotonic seconds); 0 before its first reader.
+        given: how many rows its readers got.
+        given_size: length of their JSON.
     """
 
     id: str
@@ -50,6 +55,10 @@ class Selection:
     problem: Mapping[str, Any] | None = None
     ended: float | None = None
     deadline: float = 0.0
+    kept_for: Rights | None = None
+    until: float = 0.0
+    given: int = 0
+    given_size: int = 0
     heard: float | None = None
     sequence: int = 0
     rows: deque[Row] = field(default_factory=deque)
@@ -79,6 +88,12 @@ class Selection:
             self.rows.clear()
             self.size = 0
             return found
+
+    def give_back(self, rows: Sequence[Row]) -> None:
+        """Rows that were taken and not sent: they are the next ones."""
+        with self.changed:
+            self.rows.extendleft(reversed(rows))
+            self.size += sum(len(row.text) for row in rows)
 
     def end(self, problem: Mapping[str, Any] | None = None) -> None:
         """It is over; the first reason counts."""

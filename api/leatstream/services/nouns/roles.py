@@ -11,6 +11,7 @@ from leatstream.model.access import (
     Grant,
     Privilege,
     Role,
+    has_own_rights,
 )
 from leatstream.model.names import quote
 from leatstream.model.objects import Meta
@@ -52,7 +53,7 @@ def put_role(
         CatalogError: preconditions.
     """
     _require_manager(principal)
-    if name in BUILT_IN and name != "public":
+    if has_own_rights(name):
         raise built_in_refusal(name, "changed")
     with env.open_unit() as unit:
         old = unit.roles.find(name)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from leatstream.errors import CatalogError, EngineError, JobError, LeatstreamError
+from leatstream.errors import CatalogError, EngineError, JobError, LeatstreamError, fewer_rights
 from leatstream.plan.job_spec import JobSpec
 from leatstream.ports import UnitOfWork
 from leatstream.services.environment import Context, Environment, Principal, new_id
@@ -102,7 +102,7 @@ def read_rows(
 ) -> Iterator[Row | End | Waits]:
     """The rows as they come, what is waited for about once a second without any, and the end.
 
-    Closing it ends the SELECT.
+    Closing it ends the SELECT, unless ``kept`` keeps it for the same principal.
 
     Args:
         env: the environment.
@@ -112,6 +112,7 @@ def read_rows(
 
     Raises:
         CatalogError: not-found, also for those of others; invalid-transition, when it has a reader.
+        AccessError: permission-denied, the reader whose token has ended might do more.
         LeatstreamError: while iterating, what the job says when it fails.
     """
     selection = env.selections.find(selection_id)
@@ -119,56 +120,89 @@ def read_rows(
     if selection is None or selection.owner != principal.name:
         raise gone
     with selection.changed:
-        if selection.ended is not None and selection.problem is None:
+        if selection.ended is not None and selection.problem is None and selection.kept_for is None:
             raise gone
         if selection.reading:
             raise CatalogError("invalid-transition", "The rows of this SELECT are being read already.")
-        selection.reading = True
+        if selection.kept_for is not None and principal.rights.lack_some_of(selection.kept_for):
+            raise fewer_rights(principal.role)
+        selection.reading, selection.kept_for = True, None
         # Closing a generator that has not begun runs nothing of it: until then sweep ends it before long.
         selection.deadline = time.monotonic() + UNREAD_SECONDS
     return _rows(env, selection, limits)
 
 
+@contextlib.contextmanager
+def kept(env: Environment, selection_id: str, principal: Principal) -> Iterator[None]:
+    """Close the rows meanwhile, and the SELECT waits for its next reader, as for its first one.
+
+    Args:
+        env: the environment.
+        selection_id: of the SELECT.
+        principal: its reader, with the rights that the next one must have too.
+    """
+    selection = env.selections.find(selection_id)
+    if selection is None:
+        yield
+        return
+    selection.kept_for = principal.rights
+    yield
+    with selection.changed:
+        selection.reading, selection.deadline = False, time.monotonic() + UNREAD_SECONDS
+
+
 def _rows(env: Environment, selection: Selection, limits: Limits) -> Iterator[Row | End | Waits]:
     most = min(limits.rows or selection.limit or _MOST_BYTES, selection.limit or _MOST_BYTES)
-    count = size = 0
     last = time.monotonic()
-    selection.deadline = last + min(limits.seconds or LONGEST_SECONDS, LONGEST_SECONDS)
+    seconds = min(limits.seconds or LONGEST_SECONDS, LONGEST_SECONDS)
+    selection.until = selection.until or last + seconds
+    selection.deadline = selection.until
+    rows: Sequence[Row] = ()
+    sent = 0
     try:
         while True:
             # Asked first: what came in before the end is still given.
             over = selection.ended is not None
-            rows = selection.take(_BEAT)
+            rows, sent = selection.take(_BEAT) if selection.given < most else (), 0
             for row in rows:
-                if size + len(row.text) > (limits.bytes or _MOST_BYTES):
-                    yield End("bytes", count)
+                if selection.given_size + len(row.text) > (limits.bytes or _MOST_BYTES):
+                    yield End("bytes", selection.given)
                     return
-                count, size = count + 1, size + len(row.text)
                 yield row
-                if count >= most:
-                    yield End("limit", count)
-                    return
+                sent += 1
+                selection.given, selection.given_size = (
+                    selection.given + 1,
+                    selection.given_size + len(row.text),
+                )
+                if selection.given >= most:
+                    break
+            if selection.given >= most:
+                yield End("limit", selection.given)
+                return
             now = time.monotonic()
             last = now if rows else last
             if over and not rows:
                 if selection.problem is not None:
                     raise _failure(selection.problem)
-                yield End("time" if now >= selection.deadline else "ended", count)
+                yield End("time" if now >= selection.deadline else "ended", selection.given)
                 return
             if now >= selection.deadline:
-                yield End("time", count)
+                yield End("time", selection.given)
                 return
             if limits.idle is not None and now - last >= limits.idle:
-                yield End("idle", count)
+                yield End("idle", selection.given)
                 return
             if not rows:
-                yield Waits(_awaited(env, selection, count))
+                yield Waits(_awaited(env, selection))
     finally:
-        stop(env, selection)
+        if selection.kept_for is None:
+            stop(env, selection)
+        else:
+            selection.give_back(rows[sent:])
 
 
-def _awaited(env: Environment, selection: Selection, rows: int) -> str:
-    if rows:
+def _awaited(env: Environment, selection: Selection) -> str:
+    if selection.given:
         return "waiting for the next row"
     if selection.heard is not None:
         return "waiting for the first row"

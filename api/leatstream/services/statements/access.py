@@ -9,13 +9,16 @@ from typing import Any
 
 from leatstream.errors import CatalogError, RequestError
 from leatstream.model.access import (
+    BUILT_IN_ROLE,
     OBJECT_PRIVILEGES,
     ORGANIZATION,
     AccountKind,
     Grant,
     Privilege,
+    Role,
     Scope,
     Target,
+    has_own_rights,
 )
 from leatstream.model.names import quote
 from leatstream.services.environment import Context, Environment, Precondition, Principal
@@ -155,7 +158,7 @@ def listed(env: Environment, who: Principal, s: ast.ListObjects) -> Table:
         found = every(env, who, roles.list_roles)
         columns = text_columns("name", "inherits", "grants", "comment", *META)
         return columns, [
-            [r.name, ", ".join(r.inherits), str(len(r.grants)), r.comment, *meta_cells(r)] for r in found
+            [r.name, ", ".join(r.inherits), _grants_of(r), r.comment, *meta_cells(r)] for r in found
         ]
     if s.noun == "invitations":
         return listed_invitations(env, who)
@@ -170,6 +173,11 @@ def listed(env: Environment, who: Principal, s: ast.ListObjects) -> Table:
         [a.name, ", ".join(a.roles), a.default_role, str(a.disabled).lower(), a.comment, *meta_cells(a)]
         for a in people
     ]
+
+
+def _grants_of(role: Role) -> str:
+    """How many grants a role has; of a built-in one, which needs none, that it is one."""
+    return BUILT_IN_ROLE if has_own_rights(role.name) else str(len(role.grants))
 
 
 def _cell(value: Any) -> str | None:
