@@ -11,6 +11,7 @@ from leatstream.connectors.entities import Entity, Table, TableColumn
 from leatstream.connectors.iceberg import names
 from leatstream.connectors.iceberg.catalogs import Opener, need_client
 from leatstream.connectors.iceberg.errors import reported
+from leatstream.connectors.iceberg.first_snapshot import add_first_snapshot
 from leatstream.connectors.iceberg.types import native_text, read_type, table_schema
 from leatstream.errors import StoreError
 from leatstream.model.objects import Column
@@ -160,10 +161,20 @@ class IcebergAdmin:
                     with contextlib.suppress(NamespaceAlreadyExistsError):
                         catalog.create_namespace(space)
             try:
-                catalog.create_table(identifier, schema, properties=_PROPERTIES)
+                made = catalog.create_table(identifier, schema, properties=_PROPERTIES)
             except TableAlreadyExistsError:
                 return False
+        self._begin(made, entity, timeout)
         return True
+
+    def _begin(self, table: IcebergTable, entity: str, timeout: float) -> None:
+        """Give a new table its first snapshot; where files cannot be written from here, the job does it."""
+        with (
+            contextlib.suppress(StoreError),
+            self.catalog(f"creating table {entity}", timeout),
+            table.transaction() as transaction,
+        ):
+            add_first_snapshot(table, transaction)
 
     def drop(self, entity: str, timeout: float) -> None:
         """Drop a table with its files; does nothing where there is none."""

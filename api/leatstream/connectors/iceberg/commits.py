@@ -15,9 +15,11 @@ import random
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from leatstream.connectors.iceberg.admin import IcebergAdmin
+from leatstream.connectors.iceberg.first_snapshot import add_first_snapshot
 from leatstream.errors import AttemptBehindError, StoreError
 
 if TYPE_CHECKING:
@@ -88,7 +90,7 @@ def query_path(table: Table, query: str) -> str:
 
 
 def claim(admin: IcebergAdmin, target: Target) -> int | None:
-    """Make this attempt the one that may write.
+    """Make this attempt the one that may write, to a table with a snapshot that its commits assert.
 
     Returns:
         Number of the last batch of its checkpoint that is in the table.
@@ -99,7 +101,9 @@ def claim(admin: IcebergAdmin, target: Target) -> int | None:
     what = f"preparing table {target.entity}"
 
     def stage(table: Table, transaction: Transaction) -> None:
+        _once(table)
         transaction.set_properties({f"{prefix(target.query)}attempt": str(target.attempt)})
+        add_first_snapshot(table, transaction)
 
     found: int | None = None
 
@@ -109,7 +113,7 @@ def claim(admin: IcebergAdmin, target: Target) -> int | None:
         if now.attempt > target.attempt:
             raise AttemptBehindError(fenced(target).detail, now.attempt)
         found = now.last(target.checkpoint)
-        return now.attempt < target.attempt
+        return now.attempt < target.attempt or table.current_snapshot() is None
 
     _commit(admin, target.entity, what, decide, stage)
     return found
@@ -227,8 +231,11 @@ def alone(table: Table, query: str, folder: str) -> None:
         query: whose files they are.
         folder: below the query's own.
     """
-    own = {"commit.retry.num-retries": "0", "write.data.path": f"{query_path(table, query)}/{folder}"}
-    properties = {**table.metadata.properties, **own}
+    _once(table, {"write.data.path": f"{query_path(table, query)}/{folder}"})
+
+
+def _once(table: Table, more: Mapping[str, str] = MappingProxyType({})) -> None:
+    properties = {**table.metadata.properties, "commit.retry.num-retries": "0", **more}
     table.metadata = table.metadata.model_copy(update={"properties": properties})
 
 
