@@ -22,6 +22,7 @@ from pyiceberg.types import LongType, NestedField
 
 from leatstream.connectors.base import Connector
 from leatstream.connectors.entities import NewRecord
+from leatstream.connectors.iceberg import commits
 from leatstream.connectors.iceberg.admin import IcebergAdmin
 from leatstream.connectors.iceberg.commits import Target, alone, claim, commit_batch, progress
 from leatstream.connectors.iceberg.tables import IcebergConnector
@@ -56,6 +57,16 @@ def columns(text: str) -> list[Column]:
 def _admin(connector: Connector) -> IcebergAdmin:
     assert isinstance(connector, IcebergConnector)
     return connector.admin
+
+
+def _one_row(target: Target, number: int) -> Callable[[Table, Transaction], None]:
+    """What puts a batch of one row into a transaction."""
+
+    def append(table: Table, transaction: Transaction) -> None:
+        alone(table, target.query, "batch")
+        transaction.append(pa.table({"id": pa.array([number], pa.int64())}))
+
+    return append
 
 
 class IcebergConformance(ConnectorConformance):
@@ -318,20 +329,13 @@ class IcebergConformance(ConnectorConformance):
         """Each query commits its first batch, the second one while the first one is about to."""
         commit = Table._do_commit
 
-        def stage(number: int) -> Callable[[Table, Transaction], None]:
-            def append(table: Table, transaction: Transaction) -> None:
-                alone(table, targets[number].query, "batch")
-                transaction.append(pa.table({"id": pa.array([number], pa.int64())}))
-
-            return append
-
         def after_the_other(self: Table, updates: Any, requirements: Any) -> None:
             monkeypatch.setattr(Table, "_do_commit", commit)
-            assert commit_batch(_admin(connectors[1]), targets[1], 0, stage(1))
+            assert commit_batch(_admin(connectors[1]), targets[1], 0, _one_row(targets[1], 1))
             commit(self, updates, requirements)
 
         monkeypatch.setattr(Table, "_do_commit", after_the_other)
-        assert commit_batch(_admin(connectors[0]), targets[0], 0, stage(0))
+        assert commit_batch(_admin(connectors[0]), targets[0], 0, _one_row(targets[0], 0))
         assert lake.rows(targets[0].entity) == [(0,), (1,)]
 
     def test_a_relation_names_its_table(self, connector: Connector) -> None:
@@ -441,6 +445,44 @@ class TestIcebergRest(IcebergConformance):
             lake.server.vends = True
         assert connector.find_entity(entity) is not None
         assert self.snapshot(lake, entity) is None
+
+    @pytest.mark.parametrize(("status", "made"), [(429, False), (502, True), (503, True), (504, False)])
+    def test_a_commit_with_an_unclear_answer_is_looked_for(
+        self, connector: Connector, lake: Lake, entity: str, status: int, made: bool
+    ) -> None:
+        """A batch is there once. A statement's rows are there once, or it says that they were not found."""
+        assert lake.server is not None
+        self.empty(lake, connector, entity, theirs=False)
+        target = Target("lake", entity, ("id",), (), "q", "g1", 1)
+        claim(_admin(connector), target)
+        lake.server.broken = ((status, made),) * 2
+        assert commit_batch(_admin(connector), target, 0, _one_row(target, 1))
+        assert lake.rows(entity) == [(1,)]
+        lake.server.broken = ((status, made),)
+        record = NewRecord(None, b'{"id": 2}')
+        if made:
+            connector.write_records(entity, [record])
+        else:
+            with pytest.raises(StoreError, match="not found in the table afterwards") as caught:
+                connector.write_records(entity, [record])
+            assert caught.value.code == "store-unreachable"
+            assert "before you repeat" in str(caught.value.faults[0].hint)
+        assert lake.rows(entity) == ([(1,), (2,)] if made else [(1,)])
+        assert not lake.server.broken
+
+    def test_a_catalog_that_stays_disturbed_is_said_in_its_words(
+        self, connector: Connector, lake: Lake, entity: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """That others commit there would be wrong."""
+        assert lake.server is not None
+        monkeypatch.setattr(commits, "_PAUSE", 0.001)
+        self.empty(lake, connector, entity, theirs=False)
+        target = Target("lake", entity, ("id",), (), "q", "g1", 1)
+        claim(_admin(connector), target)
+        monkeypatch.setattr(lake.server, "broken", ((504, False),) * 100)
+        with pytest.raises(StoreError, match="The catalog is disturbed") as caught:
+            commit_batch(_admin(connector), target, 0, _one_row(target, 1))
+        assert caught.value.code == "store-unreachable"
 
     def test_nested_namespaces(self, connector: Connector) -> None:
         name = f"a.b_{uuid.uuid4().hex[:6]}.c.orders"

@@ -5,12 +5,13 @@
 
 pyiceberg repeats a commit where somebody else was faster: it puts the new files on top of the new state, and
 nobody looks at the number again. Two attempts with the same batch would both succeed. So its retries are
-switched off, here only and not in the table. After a commit that failed so the table is looked at again: the
-batch is there, or a newer attempt has begun, or a stranger has written and it is tried once more.
+switched off, here only and not in the table. After a commit that failed so, or whose answer was lost, the
+table is looked at again: the batch is there, or a newer attempt has begun, or it is tried once more.
 """
 
 from __future__ import annotations
 
+import contextlib
 import random
 import time
 from collections.abc import Callable, Mapping
@@ -19,6 +20,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from leatstream.connectors.iceberg.admin import IcebergAdmin
+from leatstream.connectors.iceberg.errors import store_error
 from leatstream.connectors.iceberg.first_snapshot import add_first_snapshot
 from leatstream.errors import AttemptBehindError, StoreError
 
@@ -30,6 +32,8 @@ _PAUSE, _LONGEST_PAUSE = 0.1, 5.0  # seconds
 _TIMEOUT = 60.0
 FOLDER = "leat-"
 """What the directory of a query's files begins with, in the table's directory of data."""
+MARK = "leatstream.statement"
+"""What a snapshot's summary says a statement's own mark under."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,30 +201,76 @@ def _commit(
     timeout: float = _TIMEOUT,
 ) -> bool:
     """Commit once, if ``decide`` says so of the table as it is then; whether it did."""
-    from pyiceberg.exceptions import CommitFailedException, CommitStateUnknownException
+    from pyiceberg.exceptions import CommitFailedException
 
-    unknown = False
+    unclear: StoreError | None = None
+    deadline = time.monotonic() + timeout
     for tries in range(_TRIES):
         with admin.catalog(what, timeout, rows=True):
             table = admin.loaded(entity, timeout, what)
             if not decide(table):
                 # After an answer that was lost, what is there may well be ours.
-                return unknown
+                return unclear is not None
             try:
                 with table.transaction() as transaction:
                     stage(table, transaction)
                 return True
-            except CommitStateUnknownException:
-                unknown = True
             except CommitFailedException:
                 pass
+            except Exception as error:
+                unclear = _unclear(admin, what, error, timeout)
+                if unclear is None or time.monotonic() > deadline:
+                    raise
         pause = min(_PAUSE * 2**tries, _LONGEST_PAUSE)
         time.sleep(pause * random.uniform(0.5, 1))
-    raise StoreError(
+    raise unclear or StoreError(
         "store-unreachable",
         f"Store {admin.store}: {what}: others committed to the table each of {_TRIES} times.",
         hint="Let a table have few writers, and compact it while they rest.",
     )
+
+
+def commit_statement(
+    admin: IcebergAdmin, entity: str, transaction: Transaction, mark: str, timeout: float
+) -> None:
+    """Commit the rows of a statement, and find out whether they are there if the answer does not say it.
+
+    Args:
+        admin: of the store.
+        entity: the table's name in the store.
+        transaction: holds the rows, in snapshots whose summaries have the mark.
+        mark: the statement's own.
+        timeout: seconds.
+
+    Raises:
+        StoreError: store-unreachable, it is not known whether the rows are written; or what the store says.
+    """
+    from pyiceberg.exceptions import CommitFailedException
+
+    what = f"writing to table {entity}"
+    try:
+        transaction.commit_transaction()
+    except CommitFailedException:
+        raise
+    except Exception as error:
+        unclear = _unclear(admin, what, error, timeout)
+        if unclear is None:
+            raise
+        with contextlib.suppress(StoreError):
+            table = admin.loaded(entity, timeout, what)
+            if any(one.summary is not None and one.summary.get(MARK) == mark for one in table.snapshots()):
+                return
+        raise StoreError(
+            unclear.code,
+            f"{unclear.faults[0].detail} The rows were not found in the table afterwards.",
+            hint="The catalog may still finish it: look at the table before you repeat the statement.",
+        ) from None
+
+
+def _unclear(admin: IcebergAdmin, what: str, error: Exception, timeout: float) -> StoreError | None:
+    """The fault of a commit that may be made for all that, such as one whose answer was lost; or None."""
+    found = store_error(admin.store, what, error, admin.where, timeout, rows=True)
+    return found if found is not None and found.code == "store-unreachable" else None
 
 
 def alone(table: Table, query: str, folder: str) -> None:

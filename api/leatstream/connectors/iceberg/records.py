@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from leatstream.connectors.entities import NewRecord, Record
 from leatstream.connectors.iceberg.admin import IcebergAdmin, described
+from leatstream.connectors.iceberg.commits import MARK, commit_statement
 from leatstream.connectors.iceberg.keyed import replace_rows
-from leatstream.connectors.iceberg.rows import arrow_schema
+from leatstream.connectors.iceberg.rows import arrow_schema, last_of_keys
 from leatstream.connectors.iceberg.values import arrow_value, json_rows
 from leatstream.errors import StoreError
 
@@ -75,16 +77,17 @@ def write(admin: IcebergAdmin, entity: str, records: Sequence[NewRecord], timeou
     wanted = arrow_schema(table.schema(), names)
     columns = [_column([found.get(field.name) for found in documents], field, entity) for field in wanted]
     new = pa.Table.from_arrays(columns, schema=wanted)
-    with admin.catalog(what, timeout, rows=True), table.transaction() as transaction:
-        note = {"leatstream.query": "statement"}
-        if not shape.primary_key:
+    mark = uuid.uuid4().hex
+    note = {"leatstream.query": "statement", MARK: mark}
+    with admin.catalog(what, timeout, rows=True):
+        transaction = table.transaction()
+        if shape.primary_key:
+            last = last_of_keys(new, shape.primary_key)
+            keys = last.select(list(shape.primary_key))
+            replace_rows(table, transaction, keys=keys, new=last, note=note)
+        else:
             transaction.append(new, snapshot_properties=note)
-            return
-        from leatstream.connectors.iceberg.rows import last_of_keys
-
-        last = last_of_keys(new, shape.primary_key)
-        keys = last.select(list(shape.primary_key))
-        replace_rows(table, transaction, keys=keys, new=last, note=note)
+        commit_statement(admin, entity, transaction, mark, timeout)
 
 
 def _column(values: list[Any], field: Any, entity: str) -> Any:
