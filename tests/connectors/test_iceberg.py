@@ -28,7 +28,7 @@ from leatstream.connectors.iceberg.commits import Target, alone, claim, commit_b
 from leatstream.connectors.iceberg.tables import IcebergConnector
 from leatstream.connectors.iceberg.types import column_type, kept_type
 from leatstream.connectors.registry import open_connector
-from leatstream.errors import StoreError
+from leatstream.errors import AttemptBehindError, StoreError
 from leatstream.model.objects import Column
 from leatstream.model.types import parse_type
 
@@ -307,6 +307,35 @@ class IcebergConformance(ConnectorConformance):
         properties = lake.catalog.load_table(tuple(entity.split("."))).properties
         assert [progress(properties, query).attempt for query in ("p", "q")] == [1, 1]
         self.race(lake, connectors, targets, monkeypatch)
+
+    @pytest.mark.parametrize("wrote", [False, True])
+    def test_a_claim_that_comes_late_takes_the_table_from_nobody(
+        self, lake: Lake, entity: str, wrote: bool, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A newer attempt claims the table, and maybe writes, while an older one's claim is under way."""
+        admins = [_admin(lake.connector()) for _ in range(2)]
+        self.empty(lake, lake.connector(), entity, theirs=False)
+        old = Target("lake", entity, ("id",), (), "q", "g1", 1)
+        new = replace(old, checkpoint="g2", attempt=2)
+        commit = Table._do_commit
+
+        def after_the_other(self: Table, updates: Any, requirements: Any) -> None:
+            monkeypatch.setattr(Table, "_do_commit", commit)
+            claim(admins[1], new)
+            if wrote:
+                assert commit_batch(admins[1], new, 0, _one_row(new, 0))
+            commit(self, updates, requirements)
+
+        monkeypatch.setattr(Table, "_do_commit", after_the_other)
+        if wrote:
+            with pytest.raises(AttemptBehindError):
+                claim(admins[0], old)
+        else:
+            claim(admins[0], old)
+            assert commit_batch(admins[1], new, 0, _one_row(new, 0))
+        with pytest.raises(StoreError, match="A newer attempt"):
+            commit_batch(admins[0], old, 7, _one_row(old, 7))
+        assert lake.rows(entity) == [(0,)]
 
     def empty(self, lake: Lake, connector: Connector, entity: str, *, theirs: bool) -> None:
         """A table of one column, made by us or by somebody else."""

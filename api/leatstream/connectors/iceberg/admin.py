@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from leatstream.connectors.entities import Entity, Table, TableColumn
 from leatstream.connectors.iceberg import names
 from leatstream.connectors.iceberg.catalogs import Opener, need_client
-from leatstream.connectors.iceberg.errors import reported
+from leatstream.connectors.iceberg.errors import reported, store_error
 from leatstream.connectors.iceberg.first_snapshot import add_first_snapshot
 from leatstream.connectors.iceberg.types import native_text, read_type, table_schema
 from leatstream.errors import StoreError
@@ -56,6 +56,17 @@ class IcebergAdmin:
             if fresh or self._open is None or self._open[0] < now or self._open[1] != timeout:
                 self._open = (now + _KEPT, timeout, self._opener(timeout))
             yield self._open[2]
+
+    def unclear(self, what: str, error: Exception, timeout: float) -> StoreError | None:
+        """The fault of a commit that may be made for all that, such as one whose answer was lost; or None.
+
+        Args:
+            what: what was tried, for messages.
+            error: what the commit raised.
+            timeout: seconds that a request had.
+        """
+        found = store_error(self.store, what, error, self.where, timeout, rows=True)
+        return found if found is not None and found.code == "store-unreachable" else None
 
     def test(self, timeout: float) -> None:
         """Log in, and see that namespaces may be listed."""

@@ -11,7 +11,6 @@ table is looked at again: the batch is there, or a newer attempt has begun, or i
 
 from __future__ import annotations
 
-import contextlib
 import random
 import time
 from collections.abc import Callable, Mapping
@@ -20,7 +19,6 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from leatstream.connectors.iceberg.admin import IcebergAdmin
-from leatstream.connectors.iceberg.errors import store_error
 from leatstream.connectors.iceberg.first_snapshot import add_first_snapshot
 from leatstream.errors import AttemptBehindError, StoreError
 
@@ -32,8 +30,6 @@ _PAUSE, _LONGEST_PAUSE = 0.1, 5.0  # seconds
 _TIMEOUT = 60.0
 FOLDER = "leat-"
 """What the directory of a query's files begins with, in the table's directory of data."""
-MARK = "leatstream.statement"
-"""What a snapshot's summary says a statement's own mark under."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +102,9 @@ def claim(admin: IcebergAdmin, target: Target) -> int | None:
 
     def stage(table: Table, transaction: Transaction) -> None:
         _once(table)
-        transaction.set_properties({f"{prefix(target.query)}attempt": str(target.attempt)})
+        transaction.set_properties(_claimed(target))
         add_first_snapshot(table, transaction)
+        _assert_snapshot(table, transaction)
 
     found: int | None = None
 
@@ -121,6 +118,22 @@ def claim(admin: IcebergAdmin, target: Target) -> int | None:
 
     _commit(admin, target.entity, what, decide, stage)
     return found
+
+
+def _claimed(target: Target) -> dict[str, str]:
+    return {f"{prefix(target.query)}attempt": str(target.attempt)}
+
+
+def _assert_snapshot(table: Table, transaction: Transaction) -> None:
+    """Let a commit of properties be refused where somebody has written; by itself it asserts nothing of it.
+
+    So a claim that is late fails, or precedes the newer attempt's first batch, which takes the table back.
+    """
+    from pyiceberg.table.update import AssertRefSnapshotId
+
+    if (snapshot := table.current_snapshot()) is not None:
+        same = AssertRefSnapshotId(ref="main", snapshot_id=snapshot.snapshot_id)  # type: ignore[call-arg]
+        transaction._stage((), (same,))
 
 
 def is_there(table: Table, target: Target, number: int) -> bool:
@@ -160,7 +173,8 @@ def commit_batch(
 
     def staged(table: Table, transaction: Transaction) -> None:
         stage(table, transaction)
-        transaction.set_properties({f"{prefix(target.query)}batch": value})
+        # The attempt too: a claim that came late may have put an older one there.
+        transaction.set_properties({**_claimed(target), f"{prefix(target.query)}batch": value})
 
     what = f"writing to table {target.entity}"
     return _commit(admin, target.entity, what, lambda table: not is_there(table, target, number), staged)
@@ -218,7 +232,7 @@ def _commit(
             except CommitFailedException:
                 pass
             except Exception as error:
-                unclear = _unclear(admin, what, error, timeout)
+                unclear = admin.unclear(what, error, timeout)
                 if unclear is None or time.monotonic() > deadline:
                     raise
         pause = min(_PAUSE * 2**tries, _LONGEST_PAUSE)
@@ -228,49 +242,6 @@ def _commit(
         f"Store {admin.store}: {what}: others committed to the table each of {_TRIES} times.",
         hint="Let a table have few writers, and compact it while they rest.",
     )
-
-
-def commit_statement(
-    admin: IcebergAdmin, entity: str, transaction: Transaction, mark: str, timeout: float
-) -> None:
-    """Commit the rows of a statement, and find out whether they are there if the answer does not say it.
-
-    Args:
-        admin: of the store.
-        entity: the table's name in the store.
-        transaction: holds the rows, in snapshots whose summaries have the mark.
-        mark: the statement's own.
-        timeout: seconds.
-
-    Raises:
-        StoreError: store-unreachable, it is not known whether the rows are written; or what the store says.
-    """
-    from pyiceberg.exceptions import CommitFailedException
-
-    what = f"writing to table {entity}"
-    try:
-        transaction.commit_transaction()
-    except CommitFailedException:
-        raise
-    except Exception as error:
-        unclear = _unclear(admin, what, error, timeout)
-        if unclear is None:
-            raise
-        with contextlib.suppress(StoreError):
-            table = admin.loaded(entity, timeout, what)
-            if any(one.summary is not None and one.summary.get(MARK) == mark for one in table.snapshots()):
-                return
-        raise StoreError(
-            unclear.code,
-            f"{unclear.faults[0].detail} The rows were not found in the table afterwards.",
-            hint="The catalog may still finish it: look at the table before you repeat the statement.",
-        ) from None
-
-
-def _unclear(admin: IcebergAdmin, what: str, error: Exception, timeout: float) -> StoreError | None:
-    """The fault of a commit that may be made for all that, such as one whose answer was lost; or None."""
-    found = store_error(admin.store, what, error, admin.where, timeout, rows=True)
-    return found if found is not None and found.code == "store-unreachable" else None
 
 
 def alone(table: Table, query: str, folder: str) -> None:
