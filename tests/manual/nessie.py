@@ -116,10 +116,12 @@ class TestNessie(test_iceberg.TestIcebergRest):
     test_a_ready_token_logs_in = None  # type: ignore[assignment]
     test_a_token_that_expires_is_renewed = None  # type: ignore[assignment]
     test_files_by_keys_of_the_store = None  # type: ignore[assignment]
-    # These switch the tests' own catalog: between Nessie's way and the right one, and what it hands out.
+    # These switch the tests' own catalog: between Nessie's way and the right one, what it hands out and answers.
     test_a_catalog_that_trusts_first_commits_loses_nothing = None  # type: ignore[assignment]
     test_claims_of_a_table_together_on_such_a_catalog = None  # type: ignore[assignment]
     test_a_table_is_made_though_its_files_cannot_be_written_here = None  # type: ignore[assignment]
+    test_a_commit_with_an_unclear_answer_is_looked_for = None  # type: ignore[assignment]
+    test_a_catalog_that_stays_disturbed_is_said_in_its_words = None  # type: ignore[assignment]
 
     @pytest.mark.parametrize("retries", [False])
     def test_a_batch_of_two_attempts_is_there_once_without_the_librarys_retries(
