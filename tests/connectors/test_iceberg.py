@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import socket
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import pyarrow as pa
@@ -14,14 +15,20 @@ from aws_server import check_logins
 from conformance import ConnectorConformance, Produce
 from iceberg_server import TOKEN
 from lakes import Lake
+from pyiceberg.schema import Schema
 from pyiceberg.table import Table, Transaction
+from pyiceberg.table.snapshots import Snapshot
+from pyiceberg.types import LongType, NestedField
 
 from leatstream.connectors.base import Connector
 from leatstream.connectors.entities import NewRecord
-from leatstream.connectors.iceberg.commits import Target, alone, commit_batch
+from leatstream.connectors.iceberg import commits
+from leatstream.connectors.iceberg.admin import IcebergAdmin
+from leatstream.connectors.iceberg.commits import Target, alone, claim, commit_batch, progress
+from leatstream.connectors.iceberg.tables import IcebergConnector
 from leatstream.connectors.iceberg.types import column_type, kept_type
 from leatstream.connectors.registry import open_connector
-from leatstream.errors import StoreError
+from leatstream.errors import AttemptBehindError, StoreError
 from leatstream.model.objects import Column
 from leatstream.model.types import parse_type
 
@@ -45,6 +52,21 @@ _COLUMNS = (
 def columns(text: str) -> list[Column]:
     struct = parse_type(f"STRUCT<{text}>")
     return [Column(n, t) for n, t in zip(struct.fields, struct.arguments, strict=True)]
+
+
+def _admin(connector: Connector) -> IcebergAdmin:
+    assert isinstance(connector, IcebergConnector)
+    return connector.admin
+
+
+def _one_row(target: Target, number: int) -> Callable[[Table, Transaction], None]:
+    """What puts a batch of one row into a transaction."""
+
+    def append(table: Table, transaction: Transaction) -> None:
+        alone(table, target.query, "batch")
+        transaction.append(pa.table({"id": pa.array([number], pa.int64())}))
+
+    return append
 
 
 class IcebergConformance(ConnectorConformance):
@@ -221,7 +243,7 @@ class IcebergConformance(ConnectorConformance):
         self, lake: Lake, entity: str, retries: bool, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """With them it is there twice, which is why they are switched off."""
-        admins = [getattr(lake.connector(), "admin") for _ in range(2)]  # noqa: B009 - of these kinds alone
+        admins = [_admin(lake.connector()) for _ in range(2)]
         lake.connector().create_table(entity, columns("id BIGINT"), [])
         target = Target("lake", entity, ("id",), (), "q", "g1", 1)
         rows = pa.table({"id": pa.array(range(1000), pa.int64())})
@@ -242,6 +264,108 @@ class IcebergConformance(ConnectorConformance):
         assert commit_batch(admins[0], target, 0, stage) is retries
         assert raced == [True]
         assert len(lake.rows(entity)) == (2000 if retries else 1000)
+
+    @pytest.mark.parametrize("theirs", [False, True])
+    def test_a_query_never_makes_a_tables_first_commit_with_rows(
+        self, lake: Lake, entity: str, theirs: bool
+    ) -> None:
+        """Neither in a table of ours nor in one of others: its batches rely on a snapshot that is there."""
+        connector = lake.connector()
+        self.empty(lake, connector, entity, theirs=theirs)
+        assert (self.snapshot(lake, entity) is None) is theirs
+        target = Target("lake", entity, ("id",), (), "q", "g1", 1)
+        assert claim(_admin(connector), target) is None
+        first = self.snapshot(lake, entity)
+        assert first is not None
+        assert first.summary is not None
+        assert first.summary["total-records"] == "0"
+        assert claim(_admin(connector), replace(target, attempt=2)) is None
+        assert self.snapshot(lake, entity) == first, "one is enough"
+        found = connector.find_entity(entity)
+        assert found is not None
+        assert found.table is not None
+        assert (found.table.details["rows"], found.table.details["files"]) == (0, 0)
+        assert lake.rows(entity) == []
+
+    def test_two_queries_that_begin_a_table_together_lose_nothing(
+        self, lake: Lake, entity: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Each claims the table as it is without a snapshot; which snapshot is left does not matter."""
+        connectors = [lake.connector() for _ in range(2)]
+        self.empty(lake, connectors[0], entity, theirs=True)
+        targets = [Target("lake", entity, ("id",), (), query, "g1", 1) for query in ("p", "q")]
+        commit, raced = Table._do_commit, list[int | None]()
+
+        def after_the_other(self: Table, updates: Any, requirements: Any) -> None:
+            monkeypatch.setattr(Table, "_do_commit", commit)
+            raced.append(claim(_admin(connectors[1]), targets[1]))
+            commit(self, updates, requirements)
+
+        monkeypatch.setattr(Table, "_do_commit", after_the_other)
+        assert claim(_admin(connectors[0]), targets[0]) is None
+        assert raced == [None]
+        properties = lake.catalog.load_table(tuple(entity.split("."))).properties
+        assert [progress(properties, query).attempt for query in ("p", "q")] == [1, 1]
+        self.race(lake, connectors, targets, monkeypatch)
+
+    @pytest.mark.parametrize("wrote", [False, True])
+    def test_a_claim_that_comes_late_takes_the_table_from_nobody(
+        self, lake: Lake, entity: str, wrote: bool, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A newer attempt claims the table, and maybe writes, while an older one's claim is under way."""
+        admins = [_admin(lake.connector()) for _ in range(2)]
+        self.empty(lake, lake.connector(), entity, theirs=False)
+        old = Target("lake", entity, ("id",), (), "q", "g1", 1)
+        new = replace(old, checkpoint="g2", attempt=2)
+        commit = Table._do_commit
+
+        def after_the_other(self: Table, updates: Any, requirements: Any) -> None:
+            monkeypatch.setattr(Table, "_do_commit", commit)
+            claim(admins[1], new)
+            if wrote:
+                assert commit_batch(admins[1], new, 0, _one_row(new, 0))
+            commit(self, updates, requirements)
+
+        monkeypatch.setattr(Table, "_do_commit", after_the_other)
+        if wrote:
+            with pytest.raises(AttemptBehindError):
+                claim(admins[0], old)
+        else:
+            claim(admins[0], old)
+            assert commit_batch(admins[1], new, 0, _one_row(new, 0))
+        with pytest.raises(StoreError, match="A newer attempt"):
+            commit_batch(admins[0], old, 7, _one_row(old, 7))
+        assert lake.rows(entity) == [(0,)]
+
+    def empty(self, lake: Lake, connector: Connector, entity: str, *, theirs: bool) -> None:
+        """A table of one column, made by us or by somebody else."""
+        if not theirs:
+            connector.create_table(entity, columns("id BIGINT"), [])
+            return
+        lake.catalog.create_namespace_if_not_exists(entity.split(".")[0])
+        lake.catalog.create_table(tuple(entity.split(".")), Schema(NestedField(1, "id", LongType())))
+
+    def snapshot(self, lake: Lake, entity: str) -> Snapshot | None:
+        return lake.catalog.load_table(tuple(entity.split("."))).current_snapshot()
+
+    def race(
+        self,
+        lake: Lake,
+        connectors: Sequence[Connector],
+        targets: Sequence[Target],
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        """Each query commits its first batch, the second one while the first one is about to."""
+        commit = Table._do_commit
+
+        def after_the_other(self: Table, updates: Any, requirements: Any) -> None:
+            monkeypatch.setattr(Table, "_do_commit", commit)
+            assert commit_batch(_admin(connectors[1]), targets[1], 0, _one_row(targets[1], 1))
+            commit(self, updates, requirements)
+
+        monkeypatch.setattr(Table, "_do_commit", after_the_other)
+        assert commit_batch(_admin(connectors[0]), targets[0], 0, _one_row(targets[0], 0))
+        assert lake.rows(targets[0].entity) == [(0,), (1,)]
 
     def test_a_relation_names_its_table(self, connector: Connector) -> None:
         assert connector.named_entity({"iceberg.namespace": "shop"}, "orders") == ("shop.orders", [])
@@ -314,6 +438,80 @@ class TestIcebergRest(IcebergConformance):
             assert [row["k"] for row in self.rows(connector, entity)] == [1]
         finally:
             lake.server.vends = True
+
+    @pytest.mark.parametrize("theirs", [False, True])
+    def test_a_catalog_that_trusts_first_commits_loses_nothing(
+        self, lake: Lake, entity: str, theirs: bool, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Of two commits that both take the table for one without a snapshot, the second one would win."""
+        assert lake.server is not None
+        connectors = [lake.connector() for _ in range(2)]
+        self.empty(lake, connectors[0], entity, theirs=theirs)
+        targets = [Target("lake", entity, ("id",), (), query, "g1", 1) for query in ("p", "q")]
+        monkeypatch.setattr(lake.server, "trusts_first_commits", True)
+        for connector, target in zip(connectors, targets, strict=True):
+            claim(_admin(connector), target)
+        self.race(lake, connectors, targets, monkeypatch)
+
+    def test_claims_of_a_table_together_on_such_a_catalog(
+        self, lake: Lake, entity: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The second empty snapshot replaces the first one: no row is lost, and both claims hold."""
+        assert lake.server is not None
+        monkeypatch.setattr(lake.server, "trusts_first_commits", True)
+        self.test_two_queries_that_begin_a_table_together_lose_nothing(lake, entity, monkeypatch)
+
+    def test_a_table_is_made_though_its_files_cannot_be_written_here(self, lake: Lake, entity: str) -> None:
+        """Its first snapshot is made by the job then, which may have rights that the server has not."""
+        assert lake.server is not None
+        unreachable = {"endpoint_url": "http://127.0.0.1:9", "region": "eu-west-1", "access_key_id": "a"}
+        secrets = dict(lake.secrets) | {"s3.secret_access_key": "b"}
+        connector = open_connector(lake.kind, "s", dict(lake.config) | {"s3": unreachable}, secrets)
+        lake.server.vends = False
+        try:
+            self.empty(lake, connector, entity, theirs=False)
+        finally:
+            lake.server.vends = True
+        assert connector.find_entity(entity) is not None
+        assert self.snapshot(lake, entity) is None
+
+    @pytest.mark.parametrize(("status", "made"), [(429, False), (502, True), (503, True), (504, False)])
+    def test_a_commit_with_an_unclear_answer_is_looked_for(
+        self, connector: Connector, lake: Lake, entity: str, status: int, made: bool
+    ) -> None:
+        """A batch is there once. A statement's rows are there once, or it says that they were not found."""
+        assert lake.server is not None
+        self.empty(lake, connector, entity, theirs=False)
+        target = Target("lake", entity, ("id",), (), "q", "g1", 1)
+        claim(_admin(connector), target)
+        lake.server.broken = ((status, made),) * 2
+        assert commit_batch(_admin(connector), target, 0, _one_row(target, 1))
+        assert lake.rows(entity) == [(1,)]
+        lake.server.broken = ((status, made),)
+        record = NewRecord(None, b'{"id": 2}')
+        if made:
+            connector.write_records(entity, [record])
+        else:
+            with pytest.raises(StoreError, match="not found in the table afterwards") as caught:
+                connector.write_records(entity, [record])
+            assert caught.value.code == "store-unreachable"
+            assert "before you repeat" in str(caught.value.faults[0].hint)
+        assert lake.rows(entity) == ([(1,), (2,)] if made else [(1,)])
+        assert not lake.server.broken
+
+    def test_a_catalog_that_stays_disturbed_is_said_in_its_words(
+        self, connector: Connector, lake: Lake, entity: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """That others commit there would be wrong."""
+        assert lake.server is not None
+        monkeypatch.setattr(commits, "_PAUSE", 0.001)
+        self.empty(lake, connector, entity, theirs=False)
+        target = Target("lake", entity, ("id",), (), "q", "g1", 1)
+        claim(_admin(connector), target)
+        monkeypatch.setattr(lake.server, "broken", ((504, False),) * 100)
+        with pytest.raises(StoreError, match="The catalog is disturbed") as caught:
+            commit_batch(_admin(connector), target, 0, _one_row(target, 1))
+        assert caught.value.code == "store-unreachable"
 
     def test_nested_namespaces(self, connector: Connector) -> None:
         name = f"a.b_{uuid.uuid4().hex[:6]}.c.orders"

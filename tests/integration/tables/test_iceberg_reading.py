@@ -186,6 +186,16 @@ def test_a_position_that_was_expired_is_said(reading: Callable[..., Reading]) ->
         there.read(options={START: str(first)})
 
 
+def test_a_new_tables_empty_snapshot_may_be_expired(reading: Callable[..., Reading]) -> None:
+    there = reading()
+    first = there.snapshot()
+    assert there.read("latest") == []
+    there.add(1, 2)
+    there.add(3)
+    there.table().maintenance.expire_snapshots().by_id(first).commit()
+    assert there.read("latest") == [1, 2, 3]
+
+
 def test_rows_are_looked_up_by_their_key(reading: Callable[..., Reading], spark: SparkSession) -> None:
     there = reading("id")
     there.add(1, 2, 3)

@@ -351,9 +351,9 @@ class TestIcebergRest(IcebergSuite):
         there = writers()
         writer = there.open()
         assert lake.server is not None
-        lake.server.lost = 1
+        lake.server.broken = ((502, True),)
         assert writer.write(there.frame(1, 2), 0).rows == 2
-        assert lake.server.lost == 0
+        assert not lake.server.broken
         assert there.count() == 2
 
     def test_a_table_that_others_write_all_the_time(

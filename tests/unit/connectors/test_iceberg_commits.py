@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from itertools import accumulate
 from typing import Any
 
 import pyarrow as pa
@@ -14,7 +15,7 @@ from pyiceberg.types import LongType, NestedField, StringType
 
 from leatstream.connectors.iceberg.commits import Progress, progress
 from leatstream.connectors.iceberg.errors import store_error
-from leatstream.connectors.iceberg.history import NOWHERE, advanced, beginning, offset
+from leatstream.connectors.iceberg.history import NOWHERE, advanced, appended, beginning, offset
 from leatstream.connectors.iceberg.rows import arrow_schema, last_of_keys, without_keys
 from leatstream.connectors.registry import open_connector
 from leatstream.errors import StoreError
@@ -85,6 +86,7 @@ class History:
     """A table of some snapshots: operation, milliseconds and rows of each."""
 
     def __init__(self, *made: tuple[Operation, int, int], first: int = 1) -> None:
+        totals = accumulate(rows for _, _, rows in made)
         self.snapshots = [
             Snapshot(
                 snapshot_id=i,
@@ -92,9 +94,9 @@ class History:
                 sequence_number=i,
                 timestamp_ms=moment,
                 manifest_list="",
-                summary=Summary(operation, **{"added-records": str(rows)}),
+                summary=Summary(operation, **{"added-records": str(rows), "total-records": str(total)}),
             )
-            for i, (operation, moment, rows) in enumerate(made, 1)
+            for i, ((operation, moment, rows), total) in enumerate(zip(made, totals, strict=True), 1)
         ][first - 1 :]
 
     def current_snapshot(self) -> Snapshot | None:
@@ -121,6 +123,28 @@ def test_where_a_query_begins() -> None:
     for position, moment, start in (("timestamp", 150, None), ("latest", None, "1")):
         with pytest.raises(StoreError):
             beginning(cut, "t", position, moment, start)
+
+
+def test_a_first_snapshot_without_rows_is_no_change() -> None:
+    """Tables of ours have one. It may be expired before a query has read any row, and nothing is lost."""
+    new: Any = History((Operation.APPEND, 100, 0))
+    begun = beginning(new, "t", "earliest", None, None)
+    latest = beginning(new, "t", "latest", None, None)
+    since = beginning(new, "t", "timestamp", 150, None)
+    assert latest == since == offset(NOWHERE)
+    for start in (begun, latest, offset("1", "1")):
+        assert _end(new, start) is start
+    for first in (1, 2):
+        table: Any = History(
+            (Operation.APPEND, 100, 0), (Operation.APPEND, 200, 2), (Operation.APPEND, 300, 1), first=first
+        )
+        assert _end(table, begun) == offset("3", whole=True)
+        assert _end(table, latest) == offset("3")
+        assert beginning(table, "t", "timestamp", 150, None) == offset(NOWHERE)
+        assert [one.snapshot_id for one in appended(table, "t", offset("3"))][-2:] == [2, 3]
+    full: Any = History((Operation.APPEND, 100, 1), (Operation.APPEND, 200, 2), first=2)
+    with pytest.raises(StoreError, match="they were expired"):
+        beginning(full, "t", "timestamp", 50, None)
 
 
 def test_batches_end_with_snapshots() -> None:

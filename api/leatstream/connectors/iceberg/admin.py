@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from leatstream.connectors.entities import Entity, Table, TableColumn
 from leatstream.connectors.iceberg import names
 from leatstream.connectors.iceberg.catalogs import Opener, need_client
-from leatstream.connectors.iceberg.errors import reported
+from leatstream.connectors.iceberg.errors import reported, store_error
+from leatstream.connectors.iceberg.first_snapshot import add_first_snapshot
 from leatstream.connectors.iceberg.types import native_text, read_type, table_schema
 from leatstream.errors import StoreError
 from leatstream.model.objects import Column
@@ -55,6 +56,17 @@ class IcebergAdmin:
             if fresh or self._open is None or self._open[0] < now or self._open[1] != timeout:
                 self._open = (now + _KEPT, timeout, self._opener(timeout))
             yield self._open[2]
+
+    def unclear(self, what: str, error: Exception, timeout: float) -> StoreError | None:
+        """The fault of a commit that may be made for all that, such as one whose answer was lost; or None.
+
+        Args:
+            what: what was tried, for messages.
+            error: what the commit raised.
+            timeout: seconds that a request had.
+        """
+        found = store_error(self.store, what, error, self.where, timeout, rows=True)
+        return found if found is not None and found.code == "store-unreachable" else None
 
     def test(self, timeout: float) -> None:
         """Log in, and see that namespaces may be listed."""
@@ -160,10 +172,20 @@ class IcebergAdmin:
                     with contextlib.suppress(NamespaceAlreadyExistsError):
                         catalog.create_namespace(space)
             try:
-                catalog.create_table(identifier, schema, properties=_PROPERTIES)
+                made = catalog.create_table(identifier, schema, properties=_PROPERTIES)
             except TableAlreadyExistsError:
                 return False
+        self._begin(made, entity, timeout)
         return True
+
+    def _begin(self, table: IcebergTable, entity: str, timeout: float) -> None:
+        """Give a new table its first snapshot; where files cannot be written from here, the job does it."""
+        with (
+            contextlib.suppress(StoreError),
+            self.catalog(f"creating table {entity}", timeout),
+            table.transaction() as transaction,
+        ):
+            add_first_snapshot(table, transaction)
 
     def drop(self, entity: str, timeout: float) -> None:
         """Drop a table with its files; does nothing where there is none."""

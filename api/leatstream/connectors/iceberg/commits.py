@@ -5,8 +5,8 @@
 
 pyiceberg repeats a commit where somebody else was faster: it puts the new files on top of the new state, and
 nobody looks at the number again. Two attempts with the same batch would both succeed. So its retries are
-switched off, here only and not in the table. After a commit that failed so the table is looked at again: the
-batch is there, or a newer attempt has begun, or a stranger has written and it is tried once more.
+switched off, here only and not in the table. After a commit that failed so, or whose answer was lost, the
+table is looked at again: the batch is there, or a newer attempt has begun, or it is tried once more.
 """
 
 from __future__ import annotations
@@ -15,9 +15,11 @@ import random
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from leatstream.connectors.iceberg.admin import IcebergAdmin
+from leatstream.connectors.iceberg.first_snapshot import add_first_snapshot
 from leatstream.errors import AttemptBehindError, StoreError
 
 if TYPE_CHECKING:
@@ -88,7 +90,7 @@ def query_path(table: Table, query: str) -> str:
 
 
 def claim(admin: IcebergAdmin, target: Target) -> int | None:
-    """Make this attempt the one that may write.
+    """Make this attempt the one that may write, to a table with a snapshot that its commits assert.
 
     Returns:
         Number of the last batch of its checkpoint that is in the table.
@@ -99,7 +101,10 @@ def claim(admin: IcebergAdmin, target: Target) -> int | None:
     what = f"preparing table {target.entity}"
 
     def stage(table: Table, transaction: Transaction) -> None:
-        transaction.set_properties({f"{prefix(target.query)}attempt": str(target.attempt)})
+        _once(table)
+        transaction.set_properties(_claimed(target))
+        add_first_snapshot(table, transaction)
+        _assert_snapshot(table, transaction)
 
     found: int | None = None
 
@@ -109,10 +114,26 @@ def claim(admin: IcebergAdmin, target: Target) -> int | None:
         if now.attempt > target.attempt:
             raise AttemptBehindError(fenced(target).detail, now.attempt)
         found = now.last(target.checkpoint)
-        return now.attempt < target.attempt
+        return now.attempt < target.attempt or table.current_snapshot() is None
 
     _commit(admin, target.entity, what, decide, stage)
     return found
+
+
+def _claimed(target: Target) -> dict[str, str]:
+    return {f"{prefix(target.query)}attempt": str(target.attempt)}
+
+
+def _assert_snapshot(table: Table, transaction: Transaction) -> None:
+    """Let a commit of properties be refused where somebody has written; by itself it asserts nothing of it.
+
+    So a claim that is late fails, or precedes the newer attempt's first batch, which takes the table back.
+    """
+    from pyiceberg.table.update import AssertRefSnapshotId
+
+    if (snapshot := table.current_snapshot()) is not None:
+        same = AssertRefSnapshotId(ref="main", snapshot_id=snapshot.snapshot_id)  # type: ignore[call-arg]
+        transaction._stage((), (same,))
 
 
 def is_there(table: Table, target: Target, number: int) -> bool:
@@ -152,7 +173,8 @@ def commit_batch(
 
     def staged(table: Table, transaction: Transaction) -> None:
         stage(table, transaction)
-        transaction.set_properties({f"{prefix(target.query)}batch": value})
+        # The attempt too: a claim that came late may have put an older one there.
+        transaction.set_properties({**_claimed(target), f"{prefix(target.query)}batch": value})
 
     what = f"writing to table {target.entity}"
     return _commit(admin, target.entity, what, lambda table: not is_there(table, target, number), staged)
@@ -193,26 +215,29 @@ def _commit(
     timeout: float = _TIMEOUT,
 ) -> bool:
     """Commit once, if ``decide`` says so of the table as it is then; whether it did."""
-    from pyiceberg.exceptions import CommitFailedException, CommitStateUnknownException
+    from pyiceberg.exceptions import CommitFailedException
 
-    unknown = False
+    unclear: StoreError | None = None
+    deadline = time.monotonic() + timeout
     for tries in range(_TRIES):
         with admin.catalog(what, timeout, rows=True):
             table = admin.loaded(entity, timeout, what)
             if not decide(table):
                 # After an answer that was lost, what is there may well be ours.
-                return unknown
+                return unclear is not None
             try:
                 with table.transaction() as transaction:
                     stage(table, transaction)
                 return True
-            except CommitStateUnknownException:
-                unknown = True
             except CommitFailedException:
                 pass
+            except Exception as error:
+                unclear = admin.unclear(what, error, timeout)
+                if unclear is None or time.monotonic() > deadline:
+                    raise
         pause = min(_PAUSE * 2**tries, _LONGEST_PAUSE)
         time.sleep(pause * random.uniform(0.5, 1))
-    raise StoreError(
+    raise unclear or StoreError(
         "store-unreachable",
         f"Store {admin.store}: {what}: others committed to the table each of {_TRIES} times.",
         hint="Let a table have few writers, and compact it while they rest.",
@@ -227,8 +252,11 @@ def alone(table: Table, query: str, folder: str) -> None:
         query: whose files they are.
         folder: below the query's own.
     """
-    own = {"commit.retry.num-retries": "0", "write.data.path": f"{query_path(table, query)}/{folder}"}
-    properties = {**table.metadata.properties, **own}
+    _once(table, {"write.data.path": f"{query_path(table, query)}/{folder}"})
+
+
+def _once(table: Table, more: Mapping[str, str] = MappingProxyType({})) -> None:
+    properties = {**table.metadata.properties, "commit.retry.num-retries": "0", **more}
     table.metadata = table.metadata.model_copy(update={"properties": properties})
 
 

@@ -3,6 +3,9 @@
 An offset is what Spark keeps of a batch's end: ``snapshot``, up to which was read, and ``since``, from where
 the batch began. So a batch is repeated alike, even where the query's own beginning would be another by now.
 ``whole`` says that the batch is all rows that the snapshot has.
+
+A first snapshot without rows, which leatstream gives to tables, is never read up to: a query waits before it
+as in a table without snapshots. So it may be expired at any time.
 """
 
 from __future__ import annotations
@@ -54,7 +57,7 @@ def beginning(table: Table, entity: str, position: str, moment: int | None, star
         return offset(start, start)
     if position == "timestamp":
         return _since(table, entity, moment or 0)
-    current = table.current_snapshot()
+    current = _current(table)
     if position == "earliest" or current is None:
         return offset(NOWHERE, whole=position == "earliest")
     return offset(str(current.snapshot_id), str(current.snapshot_id))
@@ -64,9 +67,9 @@ def _since(table: Table, entity: str, moment: int) -> Offset:
     """Behind the last snapshot before a moment."""
     line = ancestors(table)
     before = next((one for one in line if one.timestamp_ms < moment), None)
-    if before is not None:
+    if before is not None and not _is_blank(before):
         return offset(str(before.snapshot_id), str(before.snapshot_id))
-    if line and not _is_first(line[-1]):
+    if line and not _is_whole(line[-1]):
         detail = f"Table {entity} has no snapshots from before that time any more: they were expired"
         raise _lost(detail, "'starting.position' = 'earliest' reads all rows of the table, then new ones")
     return offset(NOWHERE)
@@ -99,7 +102,7 @@ def pending(table: Table, entity: str, start: Offset) -> list[Snapshot]:
         if str(one.snapshot_id) == start["snapshot"]:
             return found[::-1]
         found.append(one)
-    if start["snapshot"] == NOWHERE and (not found or _is_first(found[-1])):
+    if start["snapshot"] == NOWHERE and (not found or _is_whole(found[-1])):
         return found[::-1]
     detail = (
         f"Table {entity} no longer has the snapshot up to which the query has read "
@@ -123,13 +126,16 @@ def advanced(table: Table, entity: str, start: Offset, *, skip: bool, most: int)
         StoreError: store-rejected, a snapshot overwrites or deletes rows, or the position is lost.
     """
     if start["whole"] and start["snapshot"] == NOWHERE:
-        current = table.current_snapshot()
+        current = _current(table)
         return start if current is None else offset(str(current.snapshot_id), whole=True)
     end, rows = start["snapshot"], 0
-    for one in pending(table, entity, start):
+    behind = pending(table, entity, start)
+    if all(_is_blank(one) for one in behind):
+        return start
+    for one in behind:
         _check(one, entity, skip=skip)
         end = str(one.snapshot_id)
-        rows += int(one.summary.get("added-records") or 0) if one.summary is not None else 0
+        rows += _count(one, "added-records") or 0
         if rows >= most:
             break
     return start if end == start["snapshot"] else offset(end, start["snapshot"])
@@ -164,9 +170,35 @@ def _check(snapshot: Snapshot, entity: str, *, skip: bool) -> None:
     )
 
 
+def _current(table: Table) -> Snapshot | None:
+    """The present snapshot, unless it is a blank one."""
+    found = table.current_snapshot()
+    return None if found is None or _is_blank(found) else found
+
+
 def _is_first(snapshot: Snapshot) -> bool:
     """Whether a snapshot came from none. pyiceberg forgets the parent of one whose parent it expires."""
     return snapshot.parent_snapshot_id is None and (snapshot.sequence_number or 0) <= 1
+
+
+def _is_blank(snapshot: Snapshot) -> bool:
+    """Whether it is a table's first snapshot and has no rows."""
+    return _is_first(snapshot) and _count(snapshot, "total-records") == 0
+
+
+def _is_whole(snapshot: Snapshot) -> bool:
+    """Whether no rows came before a snapshot: it is the first one, or the one after a blank one."""
+    added = _count(snapshot, "added-records")
+    is_second = snapshot.sequence_number == 2 and _operation(snapshot) == _APPEND
+    return _is_first(snapshot) or (
+        is_second and added is not None and added == _count(snapshot, "total-records")
+    )
+
+
+def _count(snapshot: Snapshot, name: str) -> int | None:
+    """A number of a snapshot's summary, where it says it."""
+    text = snapshot.summary.get(name) if snapshot.summary is not None else None
+    return int(text) if text is not None else None
 
 
 def _operation(snapshot: Snapshot) -> str:

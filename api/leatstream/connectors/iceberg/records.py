@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from leatstream.connectors.entities import NewRecord, Record
 from leatstream.connectors.iceberg.admin import IcebergAdmin, described
 from leatstream.connectors.iceberg.keyed import replace_rows
-from leatstream.connectors.iceberg.rows import arrow_schema
+from leatstream.connectors.iceberg.rows import arrow_schema, last_of_keys
 from leatstream.connectors.iceberg.values import arrow_value, json_rows
 from leatstream.errors import StoreError
 
 if TYPE_CHECKING:
     from pyiceberg.table import Table as IcebergTable
+    from pyiceberg.table import Transaction
 
 _TIMEOUT = 15.0
+_MARK = "leatstream.statement"  # what a snapshot's summary says a statement's own mark under
 
 
 def rows(admin: IcebergAdmin, entity: str, limit: int | None) -> Iterator[Record | None]:
@@ -56,7 +60,7 @@ def write(admin: IcebergAdmin, entity: str, records: Sequence[NewRecord], timeou
         timeout: seconds.
 
     Raises:
-        StoreError: store-rejected, nothing is written then.
+        StoreError: store-rejected, nothing is written then; store-unreachable, it may be written yet.
     """
     import pyarrow as pa
 
@@ -75,16 +79,41 @@ def write(admin: IcebergAdmin, entity: str, records: Sequence[NewRecord], timeou
     wanted = arrow_schema(table.schema(), names)
     columns = [_column([found.get(field.name) for found in documents], field, entity) for field in wanted]
     new = pa.Table.from_arrays(columns, schema=wanted)
-    with admin.catalog(what, timeout, rows=True), table.transaction() as transaction:
-        note = {"leatstream.query": "statement"}
-        if not shape.primary_key:
+    mark = uuid.uuid4().hex
+    note = {"leatstream.query": "statement", _MARK: mark}
+    with admin.catalog(what, timeout, rows=True):
+        transaction = table.transaction()
+        if shape.primary_key:
+            last = last_of_keys(new, shape.primary_key)
+            keys = last.select(list(shape.primary_key))
+            replace_rows(table, transaction, keys=keys, new=last, note=note)
+        else:
             transaction.append(new, snapshot_properties=note)
-            return
-        from leatstream.connectors.iceberg.rows import last_of_keys
+        _commit(admin, entity, transaction, mark, timeout)
 
-        last = last_of_keys(new, shape.primary_key)
-        keys = last.select(list(shape.primary_key))
-        replace_rows(table, transaction, keys=keys, new=last, note=note)
+
+def _commit(admin: IcebergAdmin, entity: str, transaction: Transaction, mark: str, timeout: float) -> None:
+    """Commit rows, and find out whether they are there if the answer does not say it."""
+    from pyiceberg.exceptions import CommitFailedException
+
+    what = f"writing to table {entity}"
+    try:
+        transaction.commit_transaction()
+    except CommitFailedException:
+        raise
+    except Exception as error:
+        unclear = admin.unclear(what, error, timeout)
+        if unclear is None:
+            raise
+        with contextlib.suppress(StoreError):
+            table = admin.loaded(entity, timeout, what)
+            if any(one.summary is not None and one.summary.get(_MARK) == mark for one in table.snapshots()):
+                return
+        raise StoreError(
+            unclear.code,
+            f"{unclear.faults[0].detail} The rows were not found in the table afterwards.",
+            hint="The catalog may still finish it: look at the table before you repeat the statement.",
+        ) from None
 
 
 def _column(values: list[Any], field: Any, entity: str) -> Any:
