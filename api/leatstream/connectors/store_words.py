@@ -7,7 +7,7 @@ switches others off.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -88,6 +88,15 @@ class StoreWords:
         Unlike those of an update, they leave nothing to what is stored.
         """
         return self.spelled(config)
+
+    def unused(self, config: Mapping[str, Any], stored: Collection[str]) -> Collection[str]:
+        """Secrets that a store of these settings does not use; ``CREATE STORE`` cannot say both.
+
+        Args:
+            config: the settings without secrets.
+            stored: dotted paths of the store's secrets.
+        """
+        return ()
 
     def keep(self, given: WithList, kept: dict[str, Any], present: Mapping[str, Any]) -> None:
         """Remove from ``kept`` the store's properties that an update's own ones contradict.

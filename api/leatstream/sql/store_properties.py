@@ -7,7 +7,7 @@ for one setting.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from leatstream.connectors.base import Connector
@@ -216,6 +216,17 @@ def secret_properties(kind: str) -> dict[str, str]:
     """Dotted path of each secret of a kind, to the SQL property that holds it."""
     settings = _settings(connector_classes()[kind])
     return {one.dotted: str(one.key) for one in settings if one.find(Secret) is not None}
+
+
+def unused_secrets(kind: str, config: Mapping[str, Any], stored: Collection[str]) -> frozenset[str]:
+    """Those of a store's secrets that it keeps and does not use, which SQL has no words for.
+
+    Args:
+        kind: of the store.
+        config: its settings without secrets.
+        stored: dotted paths of its secrets.
+    """
+    return frozenset(connector_classes()[kind].words.unused(config, stored)) & frozenset(stored)
 
 
 def _of_others(connector: type[Connector], reader: PropertyReader) -> list[str]:
