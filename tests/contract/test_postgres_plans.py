@@ -107,7 +107,7 @@ def test_a_topic_takes_batches_exactly_once_where_asked(client: TestClient) -> N
         ("'headers.column'='json'", ["headers.column has no meaning for a table"]),
         ("'topic.partitions'=1", ["topic.partitions does not fit store 'pg'"]),
         ("'topic'='pg_catalog.x'", ["belongs to the server"]),
-        ("'store'='k', 'postgresql.table.name'='a'", ["is not for stores of kind kafka"]),
+        ("'store'='k', 'postgresql.table.name'='a'", ["no property of a relation in a store of kind kafka"]),
         ("'store'='k', 'delivery.guarantee'='twice'", ["delivery.guarantee"]),
     ],
 )
