@@ -70,6 +70,14 @@ def table_words() -> frozenset[str]:
     return frozenset(key for kind in found for key in kind.table_names if key not in kind.store_names)
 
 
+@cache
+def relation_words() -> frozenset[str]:
+    """Properties that only relations in some kind of store have."""
+    return frozenset(
+        key for found in connector_classes().values() for key in (*found.table_names, *found.option_names)
+    )
+
+
 def open_connector(
     kind: str, name: str, config: Mapping[str, Any], secrets: Mapping[str, str] | None = None
 ) -> Connector:

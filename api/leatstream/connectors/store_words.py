@@ -17,10 +17,10 @@ Settings = dict[str, Any]
 # Properties of the reference product that no kind takes, and (``NO_CHOICE``) none whose users give addresses.
 NOWHERE = {
     "properties.file": "write the properties into the statement",
-    "availability_zone": "stores are reached directly",
+    "availability_zone": "leave it out: stores are reached directly",
 }
 NO_CHOICE = NOWHERE | {
-    "access_region": "stores are reached directly",
+    "access_region": "leave it out: stores are reached directly",
     "tls.cipher_suites": "the client's own choice is used",
     "tls.protocols": "the client's own choice is used",
 }

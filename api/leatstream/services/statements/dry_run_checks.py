@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from leatstream.errors import CatalogError, already_exists, not_found
+from leatstream.errors import already_exists, no_entity, not_found
 from leatstream.inference.sink_properties import SinkRequest, infer_sink_properties
 from leatstream.model.access import AccountKind
 from leatstream.model.names import quote
@@ -280,7 +280,7 @@ def _exists(env: Environment, view: CatalogView, noun: str, s: Any, context: Con
         store = store_of(env, s.store, context)
         name = entity_name(s.name)
         if LiveStores(env, view).entity(store, name) is None:
-            raise CatalogError("not-found", f"Store {quote(store)} has no entity '{name}'.", noun="entity")
+            raise no_entity(quote(store), name)
 
 
 def _function_exists(view: CatalogView, s: Any) -> None:
