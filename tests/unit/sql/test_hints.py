@@ -9,6 +9,7 @@ from leatstream.errors import RequestError
 from leatstream.sql.generation.statements import generate
 from leatstream.sql.parser import parse
 from leatstream.sql.source_properties import suggestion_of
+from leatstream.sql.view_properties import read_view_properties
 
 
 def hint_of(text: str) -> str | None:
@@ -99,3 +100,16 @@ def test_a_property_of_the_relation_is_sent_there() -> None:
     hint = "It is a property of the relation: CREATE STREAM … WITH ('iceberg.start.snapshot' = …)."
     assert suggestion_of("iceberg.start.snapshot") == hint
     assert suggestion_of("starting.positon") == "Did you mean 'starting.position'?"
+
+
+@pytest.mark.parametrize(
+    ("key", "hint"),
+    [
+        ("clickhouse.table.nam", "Did you mean 'clickhouse.table.name'?"),
+        ("retension", "Did you mean 'retention'?"),
+    ],
+)
+def test_a_views_own_names_are_offered(key: str, hint: str) -> None:
+    with pytest.raises(RequestError) as caught:
+        read_view_properties({"store": "ch", key: "x"})
+    assert [fault.hint for fault in caught.value.faults] == [hint]
