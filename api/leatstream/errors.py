@@ -368,6 +368,17 @@ class StoreError(LeatstreamError):
     }
 
 
+def no_entity(store: str, entity: str) -> StoreError:
+    """The error of an entity that a store does not have.
+
+    Args:
+        store: its name as SQL writes it.
+        entity: the name that was asked for.
+    """
+    hint = f"LIST ENTITIES IN STORE {store} names those it has."
+    return StoreError("entity-not-found", f"Store {store} has no entity '{entity}'.", hint=hint)
+
+
 class AttemptBehindError(StoreError):
     """A sink has been written by a later attempt of the query than this one.
 

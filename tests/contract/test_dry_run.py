@@ -85,3 +85,15 @@ def test_a_schema_is_of_the_database_that_is_chosen(pageviews: TestClient) -> No
     assert answer.json()["code"] == "unknown-relation"
     answer = pageviews.post("/v1/statements", json={"sql": "LIST STREAMS IN DATABASE demo"})
     assert [row[0] for row in answer.json()["results"][0]["rows"]] == ["demo.public.pageviews"]
+
+
+def test_a_missing_entity_is_said_alike_with_where_to_look(pageviews: TestClient) -> None:
+    sql = "PRINT ENTITY nope IN STORE k"
+    faults = []
+    for path in ("/v1/statements", "/v1/statements:validate"):
+        answer = pageviews.post(path, json={"sql": sql}).json()
+        (fault,) = answer.get("errors") or answer["statements"][0]["problems"]
+        faults.append((fault["code"], fault["detail"], fault["hint"]))
+    assert set(faults) == {
+        ("entity-not-found", "Store k has no entity 'nope'.", "LIST ENTITIES IN STORE k names those it has.")
+    }

@@ -372,3 +372,42 @@ def test_a_changelog_of_a_table_is_exported_as_it_may_be_written(fresh: Any) -> 
         assert client.delete("/v1/relations/demo.public.customers").status_code == 204
         again = client.post("/v1/statements", json={"sql": made["statement"]})
         assert again.status_code == 200, again.text
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        {"postgresql.table.name": "customers"},
+        {"PostgreSQL.Schema.Name": "public"},
+        {"postgresql.db.name": "shop"},
+    ],
+)
+def test_a_stream_over_a_table_is_exported_as_it_was_written(fresh: Any, words: dict[str, str]) -> None:
+    """Its store's own words name the table, so 'topic' beside them is refused; its rows have no format."""
+    columns = [{"name": "id", "type": "BIGINT"}]
+    bodies: dict[str, Any] = {
+        "databases/demo": {},
+        "stores/pg": {"postgres": {"host": "db.example.com", "database": "shop", "username": "leat"}},
+        "stores/pg/entities/customers": {"postgres": {"columns": columns}},
+        "relations/demo.public.customers": {"store": "pg", "columns": columns, "properties": words},
+    }
+    with TestClient(create_app(fresh.with_tables()), headers=fresh.headers) as client:
+        for path, body in bodies.items():
+            assert client.put(f"/v1/{path}", json=body).status_code == 201, path
+        made = client.get("/v1/relations/demo.public.customers").json()
+        assert made["topic"] is None
+        hcl = client.get("/v1/catalog:export", params={"format": "hcl", "name": "demo"}).json()
+        stream = hcl["files"][0]["content"].partition('resource "leatstream_stream"')[2]
+        assert "properties = {" in stream
+        assert not re.search("value_format|topic ", stream)
+        assert (
+            client.put(
+                "/v1/relations/demo.public.customers", json=bodies["relations/demo.public.customers"]
+            ).status_code
+            == 200
+        )
+        assert client.delete("/v1/relations/demo.public.customers").status_code == 204
+        again = client.post("/v1/statements", json={"sql": made["statement"]})
+        assert again.status_code == 200, again.text
+        written = client.get("/v1/relations/demo.public.customers").json()["statement"]
+        assert written.lower() == made["statement"].lower()

@@ -107,7 +107,7 @@ def test_a_topic_takes_batches_exactly_once_where_asked(client: TestClient) -> N
         ("'headers.column'='json'", ["headers.column has no meaning for a table"]),
         ("'topic.partitions'=1", ["topic.partitions does not fit store 'pg'"]),
         ("'topic'='pg_catalog.x'", ["belongs to the server"]),
-        ("'store'='k', 'postgresql.table.name'='a'", ["is not for stores of kind kafka"]),
+        ("'store'='k', 'postgresql.table.name'='a'", ["no property of a relation in a store of kind kafka"]),
         ("'store'='k', 'delivery.guarantee'='twice'", ["delivery.guarantee"]),
     ],
 )
@@ -265,3 +265,10 @@ def test_a_stream_over_a_table_that_the_same_text_makes(client: TestClient) -> N
     told = client.post("/v1/statements:validate", json={"sql": sql, **CONTEXT}).json()
     assert [s["problems"] for s in told["statements"]] == [[], []], told
     assert client.get("/v1/stores/pg/entities/plans.both").status_code == 404
+
+
+def test_properties_of_topics_name_what_a_table_is_made_of(client: TestClient) -> None:
+    sql = "CREATE ENTITY public.e IN STORE pg WITH ('topic.partitions'=1)"
+    (fault,) = client.post("/v1/statements", json={"sql": sql}).json()["errors"]
+    assert fault["detail"] == "topic.partitions does not fit store pg, which is of kind postgres."
+    assert fault["hint"] == "Leave it out: a table is made of 'table.columns'."

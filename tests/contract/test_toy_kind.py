@@ -90,6 +90,7 @@ def test_the_capability_page_has_its_row(faces: dict[str, Any]) -> None:
     ("statement", "detail", "hint"),
     [
         ("read_sink", "which queries cannot read", "INSERT INTO"),
+        ("read_for_topic", "which queries cannot read", "INSERT INTO"),
         ("write_source", "Queries cannot write to stores of kind toy_source", "kafka"),
         ("in_views", "Stores of kind toy_views have no relations", "kafka"),
         ("print", "records cannot be shown of store shelf", "kafka"),

@@ -50,6 +50,9 @@ _STATEMENTS = {
     " 'value.format' = 'json');",
     "in_views": "CREATE STREAM d.public.planes (a BIGINT) WITH ('store' = vw, 'topic' = 'car', 'value.format' = 'json');",
     "read_sink": "INSERT INTO d.public.cars SELECT a FROM d.public.bikes;",
+    # What a topic needs is not asked for: it would not help.
+    "topics": "CREATE STORE k WITH ('type' = KAFKA, 'uris' = 'localhost:9092');",
+    "read_for_topic": "CREATE STREAM d.public.more WITH ('store' = k) AS SELECT a FROM d.public.bikes;",
     "write_source": "INSERT INTO d.public.boats SELECT a FROM d.public.rafts;",
     "write_sink": "INSERT INTO d.public.cars SELECT a FROM d.public.boats;",
 }

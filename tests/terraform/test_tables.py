@@ -99,8 +99,11 @@ resource "leatstream_stream" "changes" {
   schema   = "public"
   name     = "price_changes"
   store    = leatstream_store.pg.name
-  topic    = "t_$tag.prices"
   columns  = [{ name = "op", type = "VARCHAR" }, { name = "ts_ms", type = "BIGINT" }]$format
+  properties = {
+    "postgresql.schema.name" = "t_$tag"
+    "postgresql.table.name"  = "prices"
+  }
 }
 resource "leatstream_query" "kept" {
   name          = "kept_$tag"

@@ -26,6 +26,11 @@ _OF_THE_PROGRAM = {
     "view": "leat relation",
 }
 _OF_A_GROUP = {
+    "create": "apply",
+    "add": "apply",
+    "new": "apply",
+    "update": "apply",
+    "edit": "apply",
     "show": "get",
     "describe": "get",
     "status": "get",

@@ -15,6 +15,7 @@ from leatstream.connectors.entities import OptionFault, StoredView
 from leatstream.connectors.sampling import IDLE, Sampled, taken
 from leatstream.connectors.settings import StoreSettings, secret_addresses, secret_fields
 from leatstream.errors import JobError, StoreError
+from leatstream.model.names import nearest
 from leatstream.model.types import DataType
 from leatstream.plan.record_place import RecordPlace
 
@@ -80,6 +81,8 @@ class Connector(ABC):
     """Properties that name a relation's table, of kinds with ``tables``: the table's own one is the last."""
     store_names: ClassVar[tuple[str, ...]] = ()
     """Those of ``table_names`` that can only repeat a setting of the store."""
+    option_names: ClassVar[tuple[str, ...]] = ()
+    """Further properties in this kind's own words that ``relation_options`` takes."""
     Config: ClassVar[type[StoreSettings]]
     words: ClassVar[StoreWords]
     tables: ClassVar[bool] = False
@@ -146,8 +149,22 @@ class Connector(ABC):
         Returns:
             texts for SourceSpec and SinkSpec, and what is wrong.
         """
-        foreign = [name for name in given if name not in cls.table_names]
-        return {}, [OptionFault(name, f"{name} is not for stores of kind {cls.kind}.") for name in foreign]
+        return {}, [cls.foreign_option(name) for name in given if name not in cls.table_names]
+
+    @classmethod
+    def foreign_option(cls, name: str) -> OptionFault:
+        """That no relation of this kind has such a property, with the one that was probably meant."""
+        # Without the family, which is the same of all and would make any two names alike.
+        tails = {one.partition(".")[2]: one for one in (*cls.table_names, *cls.option_names)}
+        near = nearest(name.partition(".")[2], tails)
+        known = [f"'{one}'" for one in tails.values()]
+        if near is not None:
+            hint = f"Did you mean '{tails[near]}'?"
+        elif known:
+            hint = f"Available: {' and '.join([', '.join(known[:-1]), known[-1]] if known[1:] else known)}."
+        else:
+            hint = "Leave it out: the entity is named by 'topic'."
+        return OptionFault(name, f"{name} is no property of a relation in a store of kind {cls.kind}.", hint)
 
     def named_entity(self, named: Mapping[str, str], default: str) -> tuple[str, list[OptionFault]]:
         """The entity that a relation's ``table_names`` mean; only kinds with ``tables`` have it.

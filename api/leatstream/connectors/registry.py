@@ -63,6 +63,21 @@ def property_families() -> tuple[str, ...]:
     return tuple(dict.fromkeys((*built, *(family for families in PLANNED.values() for family in families))))
 
 
+@cache
+def table_words() -> frozenset[str]:
+    """Properties of relations that name a table, of every kind, without those that only repeat the store."""
+    found = connector_classes().values()
+    return frozenset(key for kind in found for key in kind.table_names if key not in kind.store_names)
+
+
+@cache
+def relation_words() -> frozenset[str]:
+    """Properties that only relations in some kind of store have."""
+    return frozenset(
+        key for found in connector_classes().values() for key in (*found.table_names, *found.option_names)
+    )
+
+
 def open_connector(
     kind: str, name: str, config: Mapping[str, Any], secrets: Mapping[str, str] | None = None
 ) -> Connector:

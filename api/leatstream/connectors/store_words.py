@@ -7,7 +7,7 @@ switches others off.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -17,10 +17,10 @@ Settings = dict[str, Any]
 # Properties of the reference product that no kind takes, and (``NO_CHOICE``) none whose users give addresses.
 NOWHERE = {
     "properties.file": "write the properties into the statement",
-    "availability_zone": "stores are reached directly",
+    "availability_zone": "leave it out: stores are reached directly",
 }
 NO_CHOICE = NOWHERE | {
-    "access_region": "stores are reached directly",
+    "access_region": "leave it out: stores are reached directly",
     "tls.cipher_suites": "the client's own choice is used",
     "tls.protocols": "the client's own choice is used",
 }
@@ -88,6 +88,15 @@ class StoreWords:
         Unlike those of an update, they leave nothing to what is stored.
         """
         return self.spelled(config)
+
+    def unused(self, config: Mapping[str, Any], stored: Collection[str]) -> Collection[str]:
+        """Secrets that a store of these settings does not use; ``CREATE STORE`` cannot say both.
+
+        Args:
+            config: the settings without secrets.
+            stored: dotted paths of the store's secrets.
+        """
+        return ()
 
     def keep(self, given: WithList, kept: dict[str, Any], present: Mapping[str, Any]) -> None:
         """Remove from ``kept`` the store's properties that an update's own ones contradict.

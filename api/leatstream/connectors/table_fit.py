@@ -81,7 +81,8 @@ def read_misfits(
             found.append(_missing(table, column))
         elif not types.readable(column.type, source):
             detail = f"column {quote(column.name)} is {column.type}, but {source.native} in the table"
-            found.append(Misfit(detail, f"It can be read as {source.type} or VARCHAR."))
+            ways = dict.fromkeys((str(source.type), "VARCHAR"))
+            found.append(Misfit(detail, f"It can be read as {' or '.join(ways)}."))
         elif column.not_null and not source.not_null:
             detail = f"column {quote(column.name)} is NOT NULL, but may be NULL in the table"
             found.append(Misfit(detail, "Leave NOT NULL out, or ALTER the table."))
@@ -113,6 +114,9 @@ def _key_misfits(table: Table, primary_key: Sequence[str]) -> list[Misfit]:
     if not primary_key or any(set(key) == set(primary_key) for key in table.unique):
         return []
     shown = ", ".join(map(quote, primary_key))
-    keys = "; ".join(", ".join(map(quote, key)) for key in table.unique) or "none"
+    keys = "; ".join(", ".join(map(quote, key)) for key in table.unique)
     detail = f"rows replace each other by {shown}, but the table has no unique key of just these columns"
-    return [Misfit(detail, f"Its unique keys: {keys}.")]
+    hint = (
+        f"Its unique keys: {keys}." if keys else "It has none. Name a new table, or write to it as a STREAM."
+    )
+    return [Misfit(detail, hint)]

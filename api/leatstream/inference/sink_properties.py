@@ -106,6 +106,7 @@ def _refuse_foreign(request: SinkRequest, faults: Faults) -> None:
             "invalid-property",
             f"{name} does not fit store '{request.store}', which is of kind {request.kind}; its entity "
             f"properties are: {offer}.",
+            hint="Leave it out." if not known else None,
             position=request.positions.get(name),
             pointer=f"#/properties/{name}",
         )

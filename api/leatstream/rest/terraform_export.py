@@ -24,6 +24,7 @@ from leatstream.rest.schemas import (
     relations,
     stores,
 )
+from leatstream.services.export.ddl import named_value_format
 from leatstream.services.export.objects import Exported, Ref
 from leatstream.services.export.script import Export, ExportedFile, file_path, identifier
 from leatstream.services.nouns.external_ids import without_generated
@@ -132,10 +133,7 @@ class ResourceWriter:
         """
         self._made = made
         self._hints = {one.ref: _hints(one) for one in objects}
-        self._views = {
-            one.ref: _KINDS[one.ref.kind][1](one.item).model_dump(mode="json", by_alias=True)
-            for one in objects
-        }
+        self._views = {one.ref: _view(one) for one in objects}
         self._addresses: dict[Ref, str] = {}
         # What each resource needs, at whatever distance; filled in the order of the objects.
         self._reached: dict[Ref, set[Ref]] = {}
@@ -268,6 +266,12 @@ def _hints(one: Exported) -> dict[str, Any]:
         if variant["constants"]["kind"] == kind:
             return {**hints, **variant}
     return hints
+
+
+def _view(one: Exported) -> dict[str, Any]:
+    """An object as REST shows it; a format that was not given is left out, though the server names one."""
+    found = _KINDS[one.ref.kind][1](one.item).model_dump(mode="json", by_alias=True)
+    return found | {"value_format": named_value_format(one.item)} if one.ref.kind == "relation" else found
 
 
 def _is_secret(info: FieldInfo) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, cast
 
+from leatstream.connectors.registry import relation_words
 from leatstream.errors import Faults
 from leatstream.model.objects import Relation, RelationKind
 from leatstream.sql.passes.columns import suggestion
@@ -154,6 +155,8 @@ def check_source_properties(given: Properties, relation: Relation, faults: Fault
 
 def suggestion_of(key: str) -> str:
     """What was probably meant, else the list."""
+    if key in relation_words():
+        return f"It is a property of the relation: CREATE STREAM … WITH ({key!r} = …)."
     near = suggestion(key, KNOWN)
     return near.replace('"', "'") if near else f"Available: {', '.join(KNOWN)}."
 

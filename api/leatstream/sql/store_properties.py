@@ -7,13 +7,15 @@ for one setting.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
+
+from pydantic import ValidationError
 
 from leatstream.connectors.base import Connector
 from leatstream.connectors.registry import PLANNED, connector_classes
 from leatstream.connectors.settings import Needs, Secret, Setting, Sql, settings_of
-from leatstream.errors import RequestError
+from leatstream.errors import RequestError, sentence
 from leatstream.model.registered import SecretName
 from leatstream.sql.property_values import Given, PropertyReader
 
@@ -127,7 +129,42 @@ def _read(reader: PropertyReader, connector: type[Connector]) -> dict[str, Any]:
             for part in setting.path[:-1]:
                 place = place.setdefault(part, {})
             place[setting.path[-1]] = value
-    return words.finish(reader, config)
+    found = words.finish(reader, config)
+    if not reader.faults.items:
+        _check_values(reader, connector, found)
+    return found
+
+
+def _check_values(reader: PropertyReader, connector: type[Connector], config: Mapping[str, Any]) -> None:
+    """Note what a setting may not be at its property; what settings say together is for the service."""
+    keys = {one.path: str(one.key) for one in _settings(connector)}
+    judged = _without_names(config)
+    try:
+        connector.Config.model_validate(judged)
+    except ValidationError as error:
+        for item in error.errors(include_input=False, include_url=False, include_context=False):
+            path = tuple(str(part) for part in item["loc"])
+            # A setting that no property holds alone is a part of the address.
+            key = keys.get(path, "uris")
+            if key in reader.given and _value_at(judged, path):
+                reader.wrong(key, sentence(f"{key!r}: {item['msg'].removeprefix('Value error, ')}"))
+
+
+def _value_at(config: Mapping[str, Any], path: Sequence[str]) -> bool:
+    """Whether a setting has a value that is judged: not one of its parts, nor one that is missing."""
+    place: Any = config
+    for part in path:
+        place = place.get(part) if isinstance(place, Mapping) else None
+    return not isinstance(place, Mapping) and place is not None
+
+
+def _without_names(config: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings without secrets that are named or stay: their values are not known here."""
+    return {
+        key: _without_names(value) if isinstance(value, Mapping) else value
+        for key, value in config.items()
+        if not isinstance(value, SecretName) and value != _KEPT
+    }
 
 
 def _check(reader: PropertyReader, setting: Setting, keys: Mapping[str, str], title: str) -> None:
@@ -216,6 +253,17 @@ def secret_properties(kind: str) -> dict[str, str]:
     """Dotted path of each secret of a kind, to the SQL property that holds it."""
     settings = _settings(connector_classes()[kind])
     return {one.dotted: str(one.key) for one in settings if one.find(Secret) is not None}
+
+
+def unused_secrets(kind: str, config: Mapping[str, Any], stored: Collection[str]) -> frozenset[str]:
+    """Those of a store's secrets that it keeps and does not use, which SQL has no words for.
+
+    Args:
+        kind: of the store.
+        config: its settings without secrets.
+        stored: dotted paths of its secrets.
+    """
+    return frozenset(connector_classes()[kind].words.unused(config, stored)) & frozenset(stored)
 
 
 def _of_others(connector: type[Connector], reader: PropertyReader) -> list[str]:

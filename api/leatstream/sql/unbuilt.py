@@ -21,6 +21,11 @@ INSTEAD = {
     "accept": "Open the link of the invitation, or give it to `leat login --invitation`.",
     "reject": "REVOKE INVITATION ends an invitation; without an answer it ends by itself.",
     "alter": "CREATE OR REPLACE changes a relation; UPDATE STORE and UPDATE ENTITY change settings.",
+    "copy": "CREATE STREAM … AS SELECT writes to a store; a stream over an S3 store reads files.",
+    "delete": "Delete rows in the store itself. DROP removes an object.",
+    "merge": "CREATE CHANGELOG … AS SELECT keeps one row for each primary key.",
+    "test": "Write `leat store test STORE` in the shell.",
+    "truncate": "Delete rows in the store itself. DROP ENTITY removes an entity with its records.",
     "stop": "TERMINATE QUERY ends a query; `leat query stop` keeps it.",
     "start": "`leat query start` starts a stopped query; RESTART QUERY restarts one.",
 }

@@ -45,7 +45,7 @@ def read_view_properties(given: Given) -> ViewProperties:
     ]
     for key in reader.given:
         if key not in (*VIEW_PROPERTIES, *naming):
-            reader.unknown(key, VIEW_PROPERTIES)
+            reader.unknown(key, (*VIEW_PROPERTIES, *naming))
     store = reader.text("store")
     names = {name: text for name in naming if (text := reader.text(name)) is not None}
     for name in names if store is None and "store" not in reader.given else ():

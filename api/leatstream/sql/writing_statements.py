@@ -118,6 +118,9 @@ class WritingStatements(NounStatements):
 
     def _update_statement(self, first: Token) -> s.Statement:
         self._advance()
+        if self.is_word("set", ahead=1):
+            hint = "Change rows in the store itself; rows of a changelog follow those of its source."
+            self.refuse("UPDATE of rows", hint=hint)
         noun = self._noun(("store", "entity", *_UPDATES), "STORE, ENTITY, SECRET or SCHEMA_REGISTRY")
         if noun != "entity":
             name = self._one(f"a {noun}'s name")

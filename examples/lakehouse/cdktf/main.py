@@ -54,13 +54,16 @@ class LakehouseStack(tf.TerraformStack):
             warehouse=self._given("catalog_warehouse"),
             client_id=self._given("catalog_client_id"),
             client_secret=self._given("catalog_client_secret", sensitive=True),
-            scope="PRINCIPAL_ROLE:ALL",
+            scope=self._given("catalog_scope", default="PRINCIPAL_ROLE:ALL"),
         )
         clickhouse = ClickHouseStore(
             self,
             "clickhouse",
             host=self._given("clickhouse_host"),
+            port=tf.TerraformVariable(self, "clickhouse_port", type="number", default=8443).number_value,
+            secure=tf.TerraformVariable(self, "clickhouse_secure", type="bool", default=True).boolean_value,
             username=self._given("clickhouse_username"),
+            database=self._given("clickhouse_database", default="default"),
             password=self._given("clickhouse_password", sensitive=True),
         )
         shop = Schema(self, "shop", database=Database(self, "lakehouse"))
@@ -100,8 +103,9 @@ class LakehouseStack(tf.TerraformStack):
             timeouts=WAIT,
         )
 
-    def _given(self, name: str, *, sensitive: bool = False) -> str:
-        return str(tf.TerraformVariable(self, name, type="string", sensitive=sensitive).string_value)
+    def _given(self, name: str, *, sensitive: bool = False, default: str | None = None) -> str:
+        given = tf.TerraformVariable(self, name, type="string", sensitive=sensitive, default=default)
+        return str(given.string_value)
 
 
 def main() -> None:

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
+from collections import Counter
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -211,3 +213,21 @@ def test_the_example_synthesizes(library: str, tmp_path: Path) -> None:
     assert document["output"]["pageviews_enriched_topic"]["value"] == "pageviews_enriched"
     # The state is kept outside of cdktf.out, and nowhere else than where the user put cdktf.out.
     assert document["terraform"]["backend"]["local"]["path"] == "../../../terraform.tfstate"
+
+
+def test_the_lakehouse_synthesizes(tmp_path: Path) -> None:
+    """It declares what its Terraform form does, and every address of its stores may be given."""
+    folder, out = ROOT / "examples" / "lakehouse", tmp_path / "cdktf.out"
+    _run("cdktn", str(folder / "cdktf" / "main.py"), CDKTF_OUTDIR=str(out))
+    document = json.loads((out / "stacks" / "lakehouse" / "cdk.tf.json").read_text(encoding="utf-8"))
+    written = (folder / "terraform" / "main.tf").read_text(encoding="utf-8")
+    declared = Counter(re.findall(r'^resource "(\w+)"', written, re.MULTILINE))
+    assert Counter({kind: len(found) for kind, found in document["resource"].items()}) == declared
+    stores = {one["name"]: one for one in document["resource"]["leatstream_store"].values()}
+    assert stores["clickhouse"]["clickhouse"] == {
+        name: f"${{var.clickhouse_{name}}}" for name in ("host", "port", "secure", "username", "database")
+    } | {"password_wo": "${var.clickhouse_password}"}
+    assert stores["lake"]["iceberg_rest"]["scope"] == "${var.catalog_scope}"
+    queries = document["resource"]["leatstream_query"]
+    assert "CREATE TABLE pageviews_kept" in queries["pageviews_kept"]["sql"]
+    assert "CREATE MATERIALIZED VIEW views_per_page" in queries["views_per_page"]["sql"]

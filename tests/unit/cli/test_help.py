@@ -139,6 +139,8 @@ def test_tab_gives_up_soon(monkeypatch: pytest.MonkeyPatch) -> None:
         ("query describe q", "leat query get"),
         ("query drop q", "leat query delete"),
         ("store tail", None),
+        ("store create ch", "leat store apply"),
+        ("secret update token", "leat secret apply"),
         ("nonsense", None),
     ],
 )

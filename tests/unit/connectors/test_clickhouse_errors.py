@@ -38,6 +38,12 @@ def test_codes(code: int, name: str, expected: str) -> None:
     assert "sesame" not in detail
 
 
+def test_the_database_that_is_missing_is_named() -> None:
+    text = f"{_HEAD.format(81)}Database nodb does not exist. (UNKNOWN_DATABASE) (version 26.5.1.1)"
+    detail = told(DatabaseError(text, code=81, name="UNKNOWN_DATABASE"))[1]
+    assert detail.endswith("there is no such database (Database nodb does not exist).")
+
+
 def test_the_servers_own_sentence_is_passed_on_where_no_rows_are() -> None:
     text = f"{_HEAD.format(44)}Cannot add column x: it exists. (ILLEGAL_COLUMN) (version 26.5.1.1)"
     code, detail = told(DatabaseError(text, code=44, name="ILLEGAL_COLUMN"))

@@ -141,7 +141,7 @@ def test_names() -> None:
 def test_properties_of_relations() -> None:
     found, faults = check_options({INTERVAL: 5000, SKIP: True, START: "123"})
     assert (found, faults) == ({INTERVAL: "5000", SKIP: "true", START: "123"}, [])
-    wrong = {INTERVAL: "soon", SKIP: "perhaps", START: "first", "iceberg.other": 1}
+    wrong = {INTERVAL: "soon", SKIP: "perhaps", START: "first"}
     assert [fault.name for fault in check_options(wrong)[1]] == list(wrong)
     assert interval_ms({}, keyed=False) == 10_000
     assert interval_ms({}, keyed=True) == 60_000

@@ -25,6 +25,16 @@ ORA = "'type'=ORACLE, 'uris'='db:1522/shop', 'oracle.username'='leat', 'oracle.p
 READ = {"host": "db", "port": 1522, "service": "shop", "username": "leat", "password": "s3cret", "tls": False}
 
 
+@pytest.mark.parametrize(
+    ("uris", "host", "tls"),
+    [("//db:1521/shop", "db", False), ("db:1521/shop", "db", False), ("tcps://db:1521/shop", "db", True)],
+)
+def test_an_address_of_jdbc_says_the_same(uris: str, host: str, tls: bool) -> None:
+    text = f"'type'=ORACLE, 'uris'='jdbc:oracle:thin:@{uris}', 'oracle.username'='leat'"
+    _, found = read_store_properties(written(text))
+    assert found == {"host": host, "port": 1521, "service": "shop", "username": "leat", "tls": tls}
+
+
 def written(text: str) -> Any:
     (statement,) = parse(f"CREATE STORE o WITH ({text});")
     assert isinstance(statement, CreateStore)

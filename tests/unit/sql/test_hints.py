@@ -8,6 +8,8 @@ from sql_catalog import bind_text
 from leatstream.errors import RequestError
 from leatstream.sql.generation.statements import generate
 from leatstream.sql.parser import parse
+from leatstream.sql.source_properties import suggestion_of
+from leatstream.sql.view_properties import read_view_properties
 
 
 def hint_of(text: str) -> str | None:
@@ -38,6 +40,19 @@ def hint_of(text: str) -> str | None:
         ("SELECT * FROM s WHERE a = ‘x’;", "Write straight quotes: 'text', \"name\"."),
         ("SELECT “a” FROM s;", "Write straight quotes: 'text', \"name\"."),
         ("EXPLAIN STREAM s;", "DESCRIBE shows objects."),
+        ("DELETE FROM x;", "Delete rows in the store itself. DROP removes an object."),
+        ("TRUNCATE x;", "Delete rows in the store itself. DROP ENTITY removes an entity with its records."),
+        ("MERGE INTO x;", "CREATE CHANGELOG … AS SELECT keeps one row for each primary key."),
+        (
+            "COPY INTO x;",
+            "CREATE STREAM … AS SELECT writes to a store; a stream over an S3 store reads files.",
+        ),
+        ("TEST STORE s;", "Write `leat store test STORE` in the shell."),
+        (
+            "UPDATE x SET a = 1;",
+            "Change rows in the store itself; rows of a changelog follow those of its source.",
+        ),
+        ("UPDATE STORES k WITH ('uris'='x');", "Did you mean STORE?"),
         ("EXPLAIN ANALYZE SELECT * FROM s;", "DESCRIBE QUERY METRICS shows what a running query does."),
     ],
 )
@@ -79,3 +94,22 @@ def test_explain_is_describe(text: str) -> None:
     (explained,), (described,) = parse(f"EXPLAIN {text};"), parse(f"DESCRIBE {text};")
     assert generate(explained) == generate(described)
     assert explained.text.startswith("EXPLAIN")
+
+
+def test_a_property_of_the_relation_is_sent_there() -> None:
+    hint = "It is a property of the relation: CREATE STREAM … WITH ('iceberg.start.snapshot' = …)."
+    assert suggestion_of("iceberg.start.snapshot") == hint
+    assert suggestion_of("starting.positon") == "Did you mean 'starting.position'?"
+
+
+@pytest.mark.parametrize(
+    ("key", "hint"),
+    [
+        ("clickhouse.table.nam", "Did you mean 'clickhouse.table.name'?"),
+        ("retension", "Did you mean 'retention'?"),
+    ],
+)
+def test_a_views_own_names_are_offered(key: str, hint: str) -> None:
+    with pytest.raises(RequestError) as caught:
+        read_view_properties({"store": "ch", key: "x"})
+    assert [fault.hint for fault in caught.value.faults] == [hint]

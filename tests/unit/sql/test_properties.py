@@ -149,11 +149,14 @@ def test_source_options(bind_text: Callable[[str], LogicalPlan]) -> None:
         ),
         (
             "'type'=CONFLUENT_KAFKA, 'uris'='a:9092', 'tls.verify_server_hostname'=FALSE,"
-            " 'tls.ca_cert_file'='-----BEGIN CERTIFICATE-----x'",
+            " 'tls.ca_cert_file'='-----BEGIN CERTIFICATE-----x-----END CERTIFICATE-----'",
             {
                 "bootstrap_servers": "a:9092",
                 "security_protocol": "ssl",
-                "tls": {"verify_hostname": False, "ca_certificate": "-----BEGIN CERTIFICATE-----x"},
+                "tls": {
+                    "verify_hostname": False,
+                    "ca_certificate": "-----BEGIN CERTIFICATE-----x-----END CERTIFICATE-----",
+                },
             },
         ),
     ],

@@ -12,7 +12,12 @@ from leatstream.connectors.settings import secret_owners, settings_of
 from leatstream.services.export.ddl import pairs
 from leatstream.sql.parser import parse
 from leatstream.sql.statements import CreateStore
-from leatstream.sql.store_properties import read_store_properties, secret_properties, written_store
+from leatstream.sql.store_properties import (
+    read_store_properties,
+    secret_properties,
+    unused_secrets,
+    written_store,
+)
 
 PEM = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n"
 KAFKA = {"bootstrap_servers": "a:9092,b:9092"}
@@ -66,8 +71,9 @@ def _secrets(kind: str, config: Mapping[str, Any]) -> dict[str, str]:
         for part in path.split(".")[:-1]:
             place = place.get(part) or {}
         if owner in place and path in keys:
-            found[keys[path]] = PEM
-    return found
+            found[keys[path]] = PEM if path == "private_key" else "sesame"
+    unused = unused_secrets(kind, config, owners)
+    return {key: value for key, value in found.items() if key not in {keys[path] for path in unused}}
 
 
 @pytest.mark.parametrize(("kind", "config"), STORES)

@@ -69,7 +69,9 @@ def store_error(
         return StoreError("entity-not-found", f"Store {store}: {what}: there is no such table.")
     if code == UNKNOWN_DATABASE:
         hint = "Check the database's name, or CREATE DATABASE."
-        return StoreError("store-rejected", f"Store {store}: {what}: there is no such database.", hint=hint)
+        which = f" ({said})" if table is None else ""
+        detail = f"Store {store}: {what}: there is no such database{which}."
+        return StoreError("store-rejected", detail, hint=hint)
     if table is not None and code in VALUES:
         return value_error(store, table, None, VALUES[code])
     why = f": {said}" if table is None else ""

@@ -78,8 +78,9 @@ def _address(given: WithList) -> Settings:
     except ValueError:
         given.wrong("uris", _SHAPE)
         return {}
-    database = unquote(parts.path.strip("/"))
-    if parts.scheme not in ("http", "https", "jdbc") or not host or "/" in database:
+    path = parts.path.strip("/")
+    database = unquote(path)
+    if parts.scheme not in ("http", "https", "jdbc") or not host or "/" in path:
         given.wrong("uris", _SHAPE)
         return {}
     if parts.username is not None or parts.password is not None:

@@ -28,7 +28,7 @@ class DatabricksWords(AwsWords):
                 "The properties of AWS are those of a bucket, and none is named.",
                 hint=f"Write {_BUCKET!r} = '…'.",
             )
-        files["region"] = self.region(given, _REGION, None, f"write {_REGION!r} = 'eu-west-1'")
+        files["region"] = self.region(given, _REGION, None, f"Write {_REGION!r} = 'eu-west-1'.")
         return found | {"s3": {key: value for key, value in files.items() if value is not None}}
 
     def keep(self, given: WithList, kept: dict[str, Any], present: Mapping[str, Any]) -> None:

@@ -10,6 +10,7 @@ from leatstream.connectors.entities import OptionFault
 
 INTERVAL, SKIP = "iceberg.interval.millis", "iceberg.skip.overwrites"
 START = "iceberg.start.snapshot"
+NAMES = (INTERVAL, SKIP, START)
 APPEND_MS, KEYED_MS = 10_000, 60_000
 """How often a table is written unless the relation says it: each commit makes files of data and metadata."""
 _ID = re.compile(r"[0-9]{1,19}\Z")
@@ -17,7 +18,7 @@ _WHOLE = re.compile(r"[0-9]{1,9}\Z")
 
 
 def check_options(given: Mapping[str, Any]) -> tuple[dict[str, str], list[OptionFault]]:
-    """Check the properties of one relation; canonical texts, and what is wrong."""
+    """Check those of ``NAMES`` that one relation has; canonical texts, and what is wrong."""
     found: dict[str, str] = {}
     faults: list[OptionFault] = []
     for name, value in given.items():
@@ -29,12 +30,10 @@ def check_options(given: Mapping[str, Any]) -> tuple[dict[str, str], list[Option
         elif name == START:
             faults.append(OptionFault(name, f"{name} is the id of a snapshot.", f"Write {name!r} = '123'."))
         elif name == INTERVAL:
-            faults.append(OptionFault(name, f"{name} must be a whole number of milliseconds."))
+            hint = f"The default is {APPEND_MS}, and {KEYED_MS} for a changelog."
+            faults.append(OptionFault(name, f"{name} must be a whole number of milliseconds.", hint))
         elif name == SKIP:
             faults.append(OptionFault(name, f"{name} is TRUE or FALSE."))
-        else:
-            hint = f"Available: {INTERVAL}, {SKIP} and {START}."
-            faults.append(OptionFault(name, f"{name} is no property of an Iceberg table.", hint))
     return found, faults
 
 

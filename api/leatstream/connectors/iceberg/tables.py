@@ -54,6 +54,7 @@ class IcebergConnector(TableConnector):
     property_families: ClassVar[tuple[str, ...]] = ("iceberg.",)
     table_names: ClassVar[tuple[str, ...]] = names.TABLE_NAMES
     store_names: ClassVar[tuple[str, ...]] = names.CATALOGS
+    option_names: ClassVar[tuple[str, ...]] = options.NAMES
     place_members: ClassVar[Mapping[str, str]] = {"file": "STRING", "snapshot": "BIGINT"}
     types: ClassVar[TableTypes] = types.ICEBERG_TYPES
     admin: IcebergAdmin
@@ -79,8 +80,17 @@ class IcebergConnector(TableConnector):
     def relation_options(
         cls, given: Mapping[str, Any], columns: Sequence[str], value_format: str
     ) -> tuple[dict[str, str], list[OptionFault]]:
-        """The properties ``iceberg.…`` of a relation that do not name its table."""
-        return options.check_options({k: v for k, v in given.items() if k not in cls.table_names})
+        """The properties ``iceberg.…`` of a relation that do not name its table.
+
+        Args:
+            given: those of every kind's own words, as written.
+            columns: the relation's.
+            value_format: has no meaning for tables.
+        """
+        mine = {name: value for name, value in given.items() if name in cls.option_names}
+        others = {name: value for name, value in given.items() if name not in mine}
+        found, faults = options.check_options(mine)
+        return found, [*faults, *super().relation_options(others, columns, value_format)[1]]
 
     def named_entity(self, named: Mapping[str, str], default: str) -> tuple[str, list[OptionFault]]:
         """``namespace.table``; the catalog is the store's own."""

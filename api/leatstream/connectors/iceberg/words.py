@@ -45,7 +45,7 @@ class GlueWords(AwsWords):
         if path is not None and not path.startswith("s3://"):
             hint = "Write 's3://<bucket>/<prefix>'."
             given.wrong("iceberg.warehouse.default_path", "New tables lie at an S3 path.", hint)
-        region = self.region(given, _REGION, None, f"write {_REGION!r} = 'eu-west-1'")
+        region = self.region(given, _REGION, None, f"Write {_REGION!r} = 'eu-west-1'.")
         return {key: value for key, value in (found | {"region": region}).items() if value is not None}
 
     def keep(self, given: WithList, kept: dict[str, object], present: object) -> None:

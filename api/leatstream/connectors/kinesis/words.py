@@ -22,7 +22,7 @@ class KinesisWords(AwsWords):
         host = _AWS_HOST.match(uri) if uri else None
         if uri and not uri.startswith(("http://", "https://")):
             given.wrong("uris", "'uris' of a Kinesis store is one address with http:// or https://.")
-        hint = f"write {_REGION!r} = 'eu-west-1', or 'uris' = 'https://kinesis.eu-west-1.amazonaws.com'"
+        hint = f"Write {_REGION!r} = 'eu-west-1', or 'uris' = 'https://kinesis.eu-west-1.amazonaws.com'."
         region = self.region(given, _REGION, host[1] if host else None, hint)
         place = {"region": region, "endpoint_url": None if host else uri}
         return {key: value for key, value in (found | place).items() if value is not None}

@@ -12,6 +12,7 @@ from leatstream.connectors.store_words import Settings, StoreWords, WithList
 
 _CA, _OFF = "tls.ca_cert_file", "tls.disabled"
 _SCHEMES = {"oracle": False, "tcp": False, "tcps": True}
+_JDBC = "jdbc:oracle:thin:@"
 _SHAPE = "'uris' of an Oracle store is one address: 'db.example.com:1521/service'."
 _SERVICE = re.compile(r"[A-Za-z0-9_$#.-]+\Z")
 
@@ -62,7 +63,7 @@ def _address(given: WithList) -> Settings:
             hint = "Write 'uris' = 'db.example.com:1521/service'."
             given.faults.add("invalid-property", "An Oracle store needs 'uris'.", hint=hint)
         return {}
-    text = text.strip()
+    text = text.strip().removeprefix(_JDBC)
     if "://" not in text:
         text = f"oracle://{text.removeprefix('//')}"
     try:

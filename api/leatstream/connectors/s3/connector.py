@@ -49,6 +49,7 @@ class S3Connector(Connector):
         delivery=(Guarantee("exactly_once", "the files of a batch appear one by one, each once and whole"),),
     )
     property_families: ClassVar[tuple[str, ...]] = ("s3.",)
+    option_names: ClassVar[tuple[str, ...]] = s3_options.NAMES
     Config: ClassVar[type[StoreSettings]] = S3Config
     words: ClassVar[StoreWords] = S3Words(
         types=("s3",), title="an S3 store", more=("uris", ACCESS_REGION), unsupported=UNSUPPORTED
@@ -85,7 +86,10 @@ class S3Connector(Connector):
         cls, given: Mapping[str, Any], columns: Sequence[str], value_format: str
     ) -> tuple[dict[str, str], list[OptionFault]]:
         """The properties ``s3.…`` of a relation."""
-        return s3_options.check_options(given, columns, value_format)
+        mine = {name: value for name, value in given.items() if name in cls.option_names}
+        others = {name: value for name, value in given.items() if name not in mine}
+        found, faults = s3_options.check_options(mine, columns, value_format)
+        return found, [*faults, *super().relation_options(others, columns, value_format)[1]]
 
     @classmethod
     def trigger_interval_ms(cls, options: Mapping[str, str]) -> int:

@@ -72,7 +72,7 @@ def check_options(
     """Check the properties of one relation.
 
     Args:
-        given: as written.
+        given: those of ``NAMES`` that it has, as written.
         columns: the relation's.
         value_format: of its files.
 
@@ -82,11 +82,6 @@ def check_options(
     found: dict[str, str] = {}
     faults: list[OptionFault] = []
     for name, value in given.items():
-        if name not in _READERS:
-            faults.append(
-                OptionFault(name, f"{name} is no property of files.", f"Available: {', '.join(_READERS)}.")
-            )
-            continue
         try:
             found[name] = _READERS[name](value, columns, value_format)
         except ValueError as error:
@@ -156,3 +151,4 @@ _READERS: dict[str, Callable[[Any, Sequence[str], str], str]] = {
     BATCH_FILES: _number(1, 100_000),
     BATCH_BYTES: _number(1, 64 * 1024 * _MIB),
 }
+NAMES = tuple(_READERS)

@@ -25,7 +25,7 @@ class S3Words(AwsWords):
         place = _place(given)
         region = place.pop("region", None)
         if region is not None or "uris" in given.given:  # else the missing address is fault enough
-            place["region"] = self.region(given, _REGION, region, f"write {_REGION!r} = 'eu-west-1'")
+            place["region"] = self.region(given, _REGION, region, f"Write {_REGION!r} = 'eu-west-1'.")
         return {key: value for key, value in (found | place).items() if value}
 
     def spelled(self, config: Mapping[str, Any]) -> dict[str, Any]:

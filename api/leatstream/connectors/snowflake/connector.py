@@ -66,6 +66,7 @@ class SnowflakeConnector(TableConnector):
     EntityConfig: ClassVar[type[EntitySettings] | None] = SnowflakeEntity
     property_families: ClassVar[tuple[str, ...]] = ("snowflake.",)
     table_names: ClassVar[tuple[str, ...]] = TABLE_NAMES
+    option_names: ClassVar[tuple[str, ...]] = (BUFFER,)
     Config: ClassVar[type[StoreSettings]] = SnowflakeConfig
     words: ClassVar[StoreWords] = SnowflakeWords(
         types=("snowflake",),

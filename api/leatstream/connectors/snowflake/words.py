@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -40,6 +40,17 @@ class SnowflakeWords(StoreWords):
         """The address, where it is not the account's own."""
         host = config.get("host")
         return {"uris": host if "://" in host else f"https://{host}"} if host else {}
+
+    def unused(self, config: Mapping[str, Any], stored: Collection[str]) -> Collection[str]:
+        """The key beside a password that is logged in with, or the password beside a key.
+
+        Args:
+            config: the settings without secrets.
+            stored: names of the store's secrets.
+        """
+        if config.get("login") == "password":
+            return ("private_key", "private_key_passphrase")
+        return ("password",) if "private_key" in stored else ()
 
     def keep(self, given: WithList, kept: dict[str, Any], present: Mapping[str, Any]) -> None:
         """Another address is another account, and another way to log in replaces the former one."""

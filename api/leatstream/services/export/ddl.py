@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from leatstream.connectors.registry import table_words
 from leatstream.model.names import PLAIN, quote
 from leatstream.model.objects import Column, Origin, Relation, RelationKind
 from leatstream.sql.generation.words import name as sql_name
 from leatstream.sql.generation.words import string
+from leatstream.sql.relation_properties import canonical_name
 
 
 class Word(str):
@@ -44,8 +46,16 @@ def _column(column: Column) -> str:
 def named_topic(relation: Relation) -> str | None:
     """The entity behind a relation, where the user named it; None = it follows from the relation's name."""
     topic = relation.effective.get("topic")
-    named = topic is None or topic.origin is Origin.EXPLICIT
+    # A table may be named by its store's own words, which stand among the properties.
+    elsewhere = any(canonical_name(key) in table_words() for key in relation.properties)
+    named = topic is None or (topic.origin is Origin.EXPLICIT and not elsewhere)
     return (relation.entity if named else None) or None
+
+
+def named_value_format(relation: Relation) -> str | None:
+    """The format of values, where the user named it or it was inherited; rows of a table have none."""
+    unsaid = bool(relation.effective) and "value.format" not in relation.effective
+    return None if unsaid else relation.value_format or None
 
 
 def named_key_format(relation: Relation) -> str | None:
@@ -69,7 +79,7 @@ def create_relation(relation: Relation) -> str:
         # A text folds to lower case, a name in quotes does not.
         "store": relation.store if PLAIN.match(relation.store) else Word(quote(relation.store)),
         "topic": named_topic(relation),
-        "value.format": relation.value_format or None,
+        "value.format": named_value_format(relation),
         "key.format": named_key_format(relation),
         # A changelog's key has the type of its primary key.
         "key.type": None if relation.primary_key else relation.key_type,

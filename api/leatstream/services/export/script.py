@@ -22,7 +22,7 @@ from leatstream.sql.generation.words import name as sql_name
 from leatstream.sql.generation.words import string
 from leatstream.sql.registered_properties import password_key, username_key
 from leatstream.sql.statements import Value
-from leatstream.sql.store_properties import secret_properties, written_store
+from leatstream.sql.store_properties import secret_properties, unused_secrets, written_store
 
 SCRIPT = "catalog.sql"
 
@@ -95,7 +95,8 @@ def sql_script(objects: Sequence[Exported]) -> Export:
     statements = [text for one in objects for text in writer.statements(one)]
     head = [
         "-- Exported by leatstream. Run it on an empty server: leat sql -f catalog.sql",
-        *(f"-- Replace ${{{name}}} by {what}." for name, what in made.variables.items()),
+        # Without ${}: a value of several lines, put in here too, would not stay a comment.
+        *(f"-- Replace the variable {name} by {what}." for name, what in made.variables.items()),
         *(f"-- {note}" for note in made.notes),
     ]
     body = "\n".join(head) + "\n\n" + "".join(f"{text}\n" for text in statements)
@@ -170,8 +171,13 @@ class _Writer:
         item = one.item
         given = written_store(item.kind, without_generated(item))
         given["type"] = Word(given["type"].upper())
+        unused = unused_secrets(item.kind, item.config, {*item.secrets, *item.secret_names})
         for path, key in secret_properties(item.kind).items():
-            if path in item.secret_names:
+            if path in unused:
+                self._made.notes.append(
+                    f"SQL cannot keep the {path} of store {one.ref.name}, which is not used."
+                )
+            elif path in item.secret_names:
                 given[key] = _name(item.secret_names[path])
             elif path in item.secrets:
                 what = f"the {path} of store {one.ref.name}"

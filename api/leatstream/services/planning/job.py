@@ -80,7 +80,7 @@ def plan_job(
     shared = isolation is Isolation.SHARED
     if shared:
         _refuse_shared_functions(logical, properties)
-    _check_sources(live, logical)
+    check_readable(live, logical)
     _check_sink(env, logical, sink.store)
     options = [read_source_options(scan.properties) for scan in logical.streams]
     check_error_logs(live, logical, options, sink)
@@ -160,7 +160,8 @@ def _most_offsets(env: Environment, sink: SinkSpec, delivery: Delivery, *, looku
     return _BATCH_OFFSETS if lookups or (in_one_task and delivery is Delivery.EXACTLY_ONCE) else _OFFSETS
 
 
-def _check_sources(live: LiveStores, logical: LogicalPlan) -> None:
+def check_readable(live: LiveStores, logical: LogicalPlan) -> None:
+    """Refuse sources in stores that queries do not read; RequestError unsupported."""
     faults = Faults()
     for scan in logical.streams:
         kind = live.store(scan.relation.store).kind

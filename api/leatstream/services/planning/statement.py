@@ -20,7 +20,7 @@ from leatstream.services.planning.binding import ContinuousStatement, bind_state
 from leatstream.services.planning.changelog_inserts import check_upserts
 from leatstream.services.planning.draft import Draft, entity_gone, refuse_loop, require_sources
 from leatstream.services.planning.finish import finish, plan_view
-from leatstream.services.planning.job import refuse_unbuilt
+from leatstream.services.planning.job import check_readable, refuse_unbuilt
 from leatstream.services.planning.new_sink import plan_create
 from leatstream.services.planning.query import PlannedQuery
 from leatstream.services.planning.query_properties import refuse_unswappable
@@ -84,6 +84,8 @@ def _analyze(draft: Draft) -> None:
 
 
 def _check_sources(draft: Draft) -> None:
+    # First: nothing that the sink needs would help.
+    check_readable(draft.live, draft.logical)
     require_sources(draft.live, draft.view, draft.logical)
     check_lookup_types(draft.env, draft.logical)
 

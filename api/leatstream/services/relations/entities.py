@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 
 from leatstream.connectors.base import Connector
 from leatstream.connectors.entities import Entity, Record
 from leatstream.connectors.registry import kinds_that
-from leatstream.errors import Faults, RequestError, StoreError
+from leatstream.errors import Faults, RequestError, no_entity
 from leatstream.inference.sink_properties import SinkRequest, infer_sink_properties
 from leatstream.model.access import Privilege
 from leatstream.model.names import quote
@@ -88,10 +88,10 @@ def get_entity(env: Environment, principal: Principal, store: str, entity: str) 
     authorize(principal, READ, "entity", entity)
     connector = _connect(env, principal, store)
     if not visible_entities(env, store)(entity):
-        raise StoreError("entity-not-found", f"Store {quote(store)} has no entity '{entity}'.")
+        raise no_entity(quote(store), entity)
     found = connector.find_entity(connector.canonical_entity(entity), env.settings.store_timeout)
     if found is None:
-        raise StoreError("entity-not-found", f"Store {quote(store)} has no entity '{entity}'.")
+        raise no_entity(quote(store), entity)
     return _of(connector, found)
 
 
@@ -244,9 +244,15 @@ def _refuse_foreign(connector: Connector, store: str, properties: Mapping[str, i
         faults.add(
             "invalid-property",
             f"{name} does not fit store {quote(store)}, which is of kind {connector.kind}.",
-            hint=f"Available: {', '.join(sorted(known)) or 'none'}.",
+            hint=_instead(connector, known),
         )
     faults.raise_if_any()
+
+
+def _instead(connector: Connector, known: Collection[str]) -> str:
+    if connector.tables:
+        return "Leave it out: a table is made of 'table.columns'."
+    return f"Available: {', '.join(sorted(known))}." if known else "Leave it out."
 
 
 def delete_entity(env: Environment, principal: Principal, store: str, entity: str) -> None:

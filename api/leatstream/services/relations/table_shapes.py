@@ -7,7 +7,14 @@ from typing import Any
 
 from leatstream.connectors.base import Connector
 from leatstream.connectors.entities import Entity
-from leatstream.errors import Faults, LeatstreamError, Position, RequestError, StoreError, sentence
+from leatstream.errors import (
+    Faults,
+    LeatstreamError,
+    Position,
+    RequestError,
+    no_entity,
+    sentence,
+)
 from leatstream.model.names import quote
 from leatstream.model.objects import Column
 from leatstream.services.relations.declarations import columns_of
@@ -119,7 +126,7 @@ def bring_table(
         connector.create_table(entity, shape.columns, shape.primary_key)
     present = connector.find_entity(entity, timeout)
     if present is None:
-        raise StoreError("entity-not-found", f"Store {quote(connector.name)} has no entity '{entity}'.")
+        raise no_entity(quote(connector.name), entity)
     wanted = {**present.configs, **configs}
     if wanted == dict(present.configs):
         return False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from leatstream.errors import CatalogError, not_found
+from leatstream.errors import no_entity, not_found
 from leatstream.model.names import quote
 from leatstream.model.objects import RelationKind
 from leatstream.services.applications.catalog import require_application
@@ -82,7 +82,7 @@ def require_object(env: Environment, view: CatalogView, noun: str, s: Any, conte
         store = store_of(env, s.store, context)
         name = entity_name(s.name)
         if LiveStores(env, view).entity(store, name) is None:
-            raise CatalogError("not-found", f"Store {quote(store)} has no entity '{name}'.", noun="entity")
+            raise no_entity(quote(store), name)
 
 
 def _function_exists(view: CatalogView, s: Any) -> None:

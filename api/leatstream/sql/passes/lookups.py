@@ -169,8 +169,8 @@ def refuse_table_first(given: Input, others: list[exp.Expression], binding: Bind
     hint = (
         f"Begin with the stream: FROM <stream> JOIN {given.shown} ON …"
         if others
-        else "Declare a STREAM or CHANGELOG over the store's table to read its rows and changes; PRINT "
-        "ENTITY shows them."
+        else "PRINT ENTITY shows its rows. A STREAM or CHANGELOG over the table reads them, if its store can "
+        "be a source."
     )
     binding.faults.add("unsupported", detail, position=at, hint=hint)
 
