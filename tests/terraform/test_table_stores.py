@@ -104,6 +104,7 @@ output "states" {
 """
 TOKEN = "hunter2-of-tables"
 UNREACHABLE = ("rest", "snowflake", "databricks", "oracle")
+KINDS = ("clickhouse", "glue", *UNREACHABLE)
 
 
 def test_stores_of_tables(terraform: Any, clickhouse: ClickHouseServer) -> None:
@@ -144,12 +145,13 @@ def test_stores_of_tables(terraform: Any, clickhouse: ClickHouseServer) -> None:
             )
             terraform.apply()
             terraform.is_settled()
-            for kind in ("clickhouse", "oracle"):
+            for kind in KINDS:
                 terraform.run("state", "rm", f"leatstream_store.{kind}")
                 terraform.run("import", f"leatstream_store.{kind}", f"{kind}_{tag}")
-            assert set(terraform.plan().actions()) <= {
-                "leatstream_store.clickhouse",
-                "leatstream_store.oracle",
-            }, "an import does not know the version of a secret"
+            changed = terraform.plan().actions()
+            # An import does not know the version of a secret, so it is sent again.
+            assert changed == {f"leatstream_store.{kind}": ["update"] for kind in KINDS}
+            terraform.apply()
+            terraform.is_settled()
         finally:
             terraform.destroy()
