@@ -94,7 +94,7 @@ def plan(
             and not answer.replace
             and not has_error(answer.diagnostics)
         ):
-            answer.diagnostics.append(impact.start_again(resource, state, cause))
+            answer.diagnostics.append(impact.start_again(resource, prior, state, cause))
     return answer
 
 

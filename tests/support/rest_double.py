@@ -225,6 +225,8 @@ class Double:
             "status": {
                 "state": "starting",
                 "message": None,
+                "hint": None,
+                "has_run": False,
                 "observed_generation": value["generation"],
                 "job": {
                     "driver_id": f"d{attempt}",
