@@ -199,14 +199,8 @@ def _differs(resource: Resource, change: tuple[Any, Any, Any], name: str) -> Dia
 
 
 def _health(resource: Resource, answer: Mapping[str, Any], name: str) -> list[Diagnostic]:
-    warn = resource.warn
-    status = answer.get(warn["attribute"]) if warn else None
-    if not warn or not isinstance(status, Mapping) or status.get("state") not in warn["states"]:
-        return []
-    error = status.get("error")
-    detail = error.get("detail") if isinstance(error, Mapping) else None
-    text = status.get("message") or detail or "no reason given"
-    return [Diagnostic(f"{name} was saved but is {status['state']}", str(text), (), "warning")]
+    ill = resource.ill(answer)
+    return [Diagnostic(f"{name} was saved but is {ill[0]}", ill[1], (), "warning")] if ill else []
 
 
 def _refused(
