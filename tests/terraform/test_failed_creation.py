@@ -11,9 +11,11 @@ from typing import Any
 from query_scene import Scene
 
 REVIEW = Path(__file__).resolve().parents[2] / "examples" / "pipelines" / "review.py"
+# In real-time mode the job counts as running before it has read a record.
 WRONG = """    CREATE STREAM out_$tag AS
     SELECT userid, 1 / (viewtime - 7) AS share
-    FROM ${leatstream_stream.views.fqn} WITH ('starting.position' = 'earliest');"""
+    FROM ${leatstream_stream.views.fqn} WITH ('starting.position' = 'earliest')
+    QUERY WITH ('mode' = 'micro_batch');"""
 ADDRESS = "leatstream_query.q"
 
 
