@@ -3,7 +3,8 @@
     terraform show -json plan.bin | python review.py > review.md
 
 The exit status is 1 if the plan restarts a query without its state, replaces or deletes one, or deletes an
-entity. To allow that, name the addresses in the environment variable ``ALLOW``, separated by spaces.
+entity. To allow that, name the addresses in the environment variable ``ALLOW``, separated by spaces. A new
+query whose job failed before it ran may be replaced: it has no state.
 """
 
 from __future__ import annotations
@@ -26,19 +27,31 @@ MEANING = {
 COSTLY = ("new-state",)
 
 
-def effect(change: dict[str, Any]) -> tuple[str, bool]:
+def effect(resource: dict[str, Any]) -> tuple[str, bool]:
     """What a planned change of a query or application does to its job, and whether somebody must allow it."""
+    change = resource["change"]
     actions, after = change["actions"], change.get("after") or {}
     if "delete" in actions:
-        before = change.get("before") or {}
-        word = "replaced" if "create" in actions else "deleted"
-        topic = ", with the topic that it writes" if before.get("delete_sink_entity") else ""
-        return f"**{word}**: its checkpoint and state are deleted{topic}", True
+        return ending(resource, change.get("before") or {})
     if actions == ["create"]:
         return "created", False
     kind = (after.get("change") or {}).get("class") or "none"
     reason = (after.get("change") or {}).get("reason")
     return MEANING.get(kind, kind) + (f" ({reason})" if reason and kind != "none" else ""), kind in COSTLY
+
+
+def ending(resource: dict[str, Any], before: dict[str, Any]) -> tuple[str, bool]:
+    """What the planned deletion of a query or application loses, and whether somebody must allow it."""
+    status, topic = before.get("status") or {}, before.get("delete_sink_entity")
+    tainted = resource.get("action_reason") == "replace_because_tainted"
+    # An older provider does not say whether the job has run.
+    if tainted and status.get("state") == "failed" and status.get("has_run") is False and not topic:
+        return "replaced: its creation failed before its job ran, so no state is lost", False
+    text = f"**{'replaced' if 'create' in resource['change']['actions'] else 'deleted'}**: "
+    text += "its checkpoint and state are deleted" + (", with the topic that it writes" if topic else "")
+    if tainted:
+        text += f". It is tainted; to keep it: `terraform untaint '{resource['address']}'`"
+    return text, True
 
 
 def review(plan: dict[str, Any], allowed: set[str]) -> tuple[str, list[str]]:
@@ -50,7 +63,7 @@ def review(plan: dict[str, Any], allowed: set[str]) -> tuple[str, list[str]]:
             continue
         costly = False
         if resource["type"] in JOBS:
-            text, costly = effect(change)
+            text, costly = effect(resource)
             rows.append(f"| `{address}` | {text} |")
         else:
             costly = resource["type"] == "leatstream_entity" and "delete" in change["actions"]

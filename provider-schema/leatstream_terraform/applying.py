@@ -25,6 +25,8 @@ from leatstream_terraform.wire import from_rest
 DEFAULT_TIMEOUT = 600.0
 _POLL = 20
 _LOG_LINES = 20
+_TAINTED = "Terraform marks it as tainted: the next apply replaces it"
+_KEEP = "To keep it and start it again in place, run: terraform untaint ADDRESS"
 _AWAITED = "It was made. The next apply waits for it again, and does not replace it."
 
 
@@ -35,6 +37,14 @@ class Applied:
     state: dict[str, Any] | None
     private: Private = field(default_factory=Private)
     diagnostics: list[Diagnostic] = field(default_factory=list)
+
+
+class _Unmet(Failed):
+    """The object has failed, or is still on its way when the time is over."""
+
+    def __init__(self, diagnostic: Diagnostic, answer: Mapping[str, Any]) -> None:
+        super().__init__(diagnostic)
+        self.answer = answer
 
 
 def apply(
@@ -149,6 +159,9 @@ def _finish(
             answer = _wait(session, resource, planned, answer, kept, phase)
     except (Failed, Cancelled, ServiceDown, ProblemError) as problem:
         # Without this mark the next plan would be empty although the object never became what was asked for.
+        if isinstance(problem, _Unmet):
+            result.state = _state(resource, planned, problem.answer)[0]
+            impact.told_by(resource, planned, answer, result.state)
         lost = not isinstance(problem, Failed) and not (isinstance(problem, ProblemError) and problem.gone)
         kept.unsettled = phase == "update" or lost
         found = _wait_failed(session, resource, planned, problem, name)
@@ -186,14 +199,8 @@ def _differs(resource: Resource, change: tuple[Any, Any, Any], name: str) -> Dia
 
 
 def _health(resource: Resource, answer: Mapping[str, Any], name: str) -> list[Diagnostic]:
-    warn = resource.warn
-    status = answer.get(warn["attribute"]) if warn else None
-    if not warn or not isinstance(status, Mapping) or status.get("state") not in warn["states"]:
-        return []
-    error = status.get("error")
-    detail = error.get("detail") if isinstance(error, Mapping) else None
-    text = status.get("message") or detail or "no reason given"
-    return [Diagnostic(f"{name} was saved but is {status['state']}", str(text), (), "warning")]
+    ill = resource.ill(answer)
+    return [Diagnostic(f"{name} was saved but is {ill[0]}", ill[1], (), "warning")] if ill else []
 
 
 def _refused(
@@ -272,19 +279,24 @@ def _wait(
         if resource.is_settled(planned, answer):
             return dict(answer)
         if state in failed:
-            raise Failed(
-                Diagnostic(f"{label(resource, planned)} {state}", _cause(status) + _after_failure(phase))
-            )
+            detail = _cause(status) + _after_failure(phase, status)
+            raise _Unmet(Diagnostic(f"{label(resource, planned)} {state}", detail), answer)
         left = until - time.monotonic()
         if left <= 0:
             # The first is what was asked for; the others, such as a query that has completed, are as good.
-            raise Failed(
+            raise _Unmet(
                 Diagnostic(
                     f"{label(resource, planned)} is not {targets[0]} after {limit:g} s",
                     f"Its state is {state}"
                     + (f": {status['message']}" if status.get("message") else "")
-                    + f". It keeps trying; a longer timeouts.{phase} waits longer.",
-                )
+                    + f". It keeps trying; a longer timeouts.{phase} waits longer."
+                    + (
+                        f"\n\n{_TAINTED}, with all that it has done by then. {_KEEP}"
+                        if phase == "create"
+                        else ""
+                    ),
+                ),
+                answer,
             )
         query = urlencode({"wait_for": ",".join([*targets, *failed]), "timeout": f"{min(_POLL, left):.0f}s"})
         answer = session.service().request("GET", f"{path}?{query}", until=until).body or {}
@@ -310,9 +322,13 @@ def _again(
     return started or answer
 
 
-def _after_failure(phase: str) -> str:
-    """What to do about it; of a new object Terraform says itself that it will be replaced."""
-    return "" if phase != "update" else "\n\nOnce the cause is corrected, the next apply starts it again."
+def _after_failure(phase: str, status: Mapping[str, Any]) -> str:
+    """What the next apply does; a new object is tainted by any error of its creation."""
+    if phase == "update":
+        return "\n\nOnce the cause is corrected, the next apply starts it again."
+    ran = status.get("has_run") is not False
+    loss = ", and deletes its checkpoint and state" if ran else ". Its job has not run, so no state is lost"
+    return f"\n\n{_TAINTED}{loss}. {_KEEP}"
 
 
 def _cause(status: Mapping[str, Any]) -> str:
@@ -320,8 +336,7 @@ def _cause(status: Mapping[str, Any]) -> str:
     parts = [status.get("message"), error.get("detail") if isinstance(error, Mapping) else error]
     code = error.get("code") if isinstance(error, Mapping) else None
     text = "\n".join(dict.fromkeys(str(part) for part in parts if part)) or "The service gives no cause."
-    hint = error.get("hint") if isinstance(error, Mapping) else None
-    return (f"{text} [{code}]" if code else text) + (f"\n\nWhat to do: {hint}" if hint else "")
+    return (f"{text} [{code}]" if code else text) + impact.cure(status)
 
 
 def _wait_failed(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -21,6 +22,8 @@ USED = (
     " on what depends on it, with the attribute that changes, replaces that too."
 )
 _NO_TOPIC = "its topic or table is not there, and nothing of leatstream in this plan makes it first"
+#: Seconds for a service that does not answer; how long it tries to connect is a setting of it.
+_PATIENCE = 5.0
 #: Kinds of planned objects that the service checks so.
 _CHECKED = ("relations", "entities", "functions", "function_sources")
 
@@ -52,6 +55,38 @@ def check_object(
     except ProblemError as problem:
         return _refused(session, resource, planned, problem)
     return [_restart(resource, planned, query) for query in (answer or {}).get("restarts") or []], []
+
+
+def check_health(
+    session: Session, resource: Resource, planned: Mapping[str, Any], config: Mapping[str, Any]
+) -> list[Diagnostic]:
+    """Warn of an object that would not work if it were written now, such as a store that refuses the login.
+
+    It is no error: what it connects to may start later. A refusal says nothing: what the object needs may be
+    planned, and who plans may lack the right to write.
+
+    Args:
+        session: the configured provider.
+        resource: its type.
+        planned: its planned value.
+        config: its configuration; of one that is not known yet nothing can be said.
+    """
+    query = (resource.warn or {}).get("dry_run")
+    if query is None or session.client is None or has_unknown(dict(config)):
+        return []
+    document = {**resource.constants, **body(resource.attributes, planned, config)}
+    path = f"{fill_path(resource.path, planned)}?{query}"
+    known = {key: value for key, value in document.items() if not has_unknown(value)}
+    try:
+        answer = session.client.request("PUT", path, known, until=time.monotonic() + _PATIENCE)
+    except (ProblemError, ServiceDown):
+        return []
+    ill = resource.ill(answer.body or {})
+    if ill is None:
+        return []
+    name = label(resource, planned)
+    detail = f"{ill[1]}\n\nIf that does not change, the apply saves it, and what uses it fails."
+    return [Diagnostic(f"{name} would be {ill[0]}", detail, (), "warning")]
 
 
 def check_deletion(session: Session, resource: Resource, prior: Mapping[str, Any]) -> list[Diagnostic]:

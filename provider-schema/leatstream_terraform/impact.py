@@ -79,15 +79,30 @@ def failed(resource: Resource, prior: Mapping[str, Any], planned: Mapping[str, A
     return str(status.get("message") or "the service gives no cause")
 
 
-def start_again(resource: Resource, planned: dict[str, Any], cause: str) -> Diagnostic:
-    """Plan to start a failed job, in place, and say why; the class of another change of it stays."""
+def cure(status: Mapping[str, Any]) -> str:
+    """What a status says to do about a failure, as a paragraph; empty where it says nothing."""
+    hint = status.get("hint")
+    return f"\n\nWhat to do: {hint}" if hint else ""
+
+
+def start_again(
+    resource: Resource, prior: Mapping[str, Any], planned: dict[str, Any], cause: str
+) -> Diagnostic:
+    """Plan to start a failed job, in place, and say why; the class of another change of it stays.
+
+    Args:
+        resource: its type.
+        prior: its value before, of which the status has the cure.
+        planned: its planned value.
+        cause: why the job failed.
+    """
     item = resource.with_semantic("change")
     changed = planned.get(item.name) if item is not None else None
     if not isinstance(changed, Mapping) or changed.get("class") in _UNTOUCHED:
         set_change(resource, planned, change("start-again", f"the job failed: {cause}"))
     return Diagnostic(
         f"{label(resource, planned)} failed and is started again",
-        f"{cause}\n\nIf the cause remains, it fails again, and the apply with it.",
+        f"{cause}{cure(prior['status'])}\n\nIf the cause remains, it fails again, and the apply with it.",
         (),
         "warning",
     )

@@ -11,7 +11,7 @@ from leatstream_terraform import plan as rules
 from leatstream_terraform.checks import check
 from leatstream_terraform.codec import UNKNOWN, Path
 from leatstream_terraform.diagnostics import Diagnostic, from_problem, has_error
-from leatstream_terraform.dry_run import check_deletion, check_object
+from leatstream_terraform.dry_run import check_deletion, check_health, check_object
 from leatstream_terraform.rest import ProblemError
 from leatstream_terraform.schema import Attribute, Resource
 from leatstream_terraform.session import Private, Session, label
@@ -94,7 +94,7 @@ def plan(
             and not answer.replace
             and not has_error(answer.diagnostics)
         ):
-            answer.diagnostics.append(impact.start_again(resource, state, cause))
+            answer.diagnostics.append(impact.start_again(resource, prior, state, cause))
     return answer
 
 
@@ -139,7 +139,7 @@ def _check(
     if session.destroying:
         return
     found, paths = check_object(session, resource, state, config)
-    answer.diagnostics += found
+    answer.diagnostics += found + check_health(session, resource, state, config)
     answer.replace += [path for path in paths if path not in answer.replace]
 
 

@@ -104,7 +104,8 @@ class Resource:
         wait: how to wait for the object to become ready; see ``provider-schema/README.md``.
         delete_query: query parameters of DELETE; ``{attribute}`` stands for an attribute's value.
         assume: key under which ``statements:validate`` takes a planned object of this type.
-        warn: where an object's own health is found, for a warning after a write.
+        warn: where an object's own health is found, for a warning after a write; which query string makes a
+            PUT show it without a write.
         live: the service keeps nothing of what was written and returns what is. What the configuration does
             not name is then not read.
         constants: members of the REST body that are the same for every object of this type.
@@ -159,6 +160,16 @@ class Resource:
         # "running" may still speak of the job of the version before.
         current = state != "running" or seen is None or generation is None or seen >= generation
         return current and state in self.wanted_states(value)
+
+    def ill(self, answer: Mapping[str, Any]) -> tuple[str, str] | None:
+        """State and cause of an object that exists and does not work, such as a store; None of any other."""
+        warn = self.warn
+        status = answer.get(warn["attribute"]) if warn else None
+        if not warn or not isinstance(status, Mapping) or status.get("state") not in warn["states"]:
+            return None
+        error = status.get("error")
+        detail = error.get("detail") if isinstance(error, Mapping) else None
+        return status["state"], str(status.get("message") or detail or "no reason given")
 
 
 @dataclass(frozen=True, slots=True)

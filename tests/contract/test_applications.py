@@ -102,10 +102,12 @@ def test_what_failed_is_started_again_alone(pageviews: TestClient, fresh: Any) -
     with fresh.env.open_unit() as unit:
         for name, state in (("kept", QueryState.FAILED), ("shop_insert_into_kept", QueryState.RUNNING)):
             query = unit.queries.find(name)
-            status = replace(query.status, state=state, message="boom", log_tail=("a line",))
+            error = {"code": "job-failed", "detail": "boom", "hint": "Correct it."}
+            status = replace(query.status, state=state, message="boom", log_tail=("a line",), error=error)
             unit.queries.update(replace(query, status=status))
         unit.commit()
-    assert pageviews.get("/v1/applications/shop").json()["status"]["state"] == "failed"
+    told = pageviews.get("/v1/applications/shop").json()["status"]
+    assert (told["state"], told["hint"], told["has_run"]) == ("failed", "kept: Correct it.", False)
     assert pageviews.get("/v1/applications/shop/logs").json()["lines"] == ["kept: a line"]
     answer = pageviews.post("/v1/applications/shop:restart?only_failed=true")
     assert answer.status_code == 202, answer.text
@@ -116,6 +118,11 @@ def test_what_failed_is_started_again_alone(pageviews: TestClient, fresh: Any) -
     told = pageviews.get("/v1/queries/shop_insert_into_kept").json()["status"]
     assert told["message"] != "boom"
     assert pageviews.post("/v1/applications/nope:restart").status_code == 404
+    with fresh.env.open_unit() as unit:
+        query = unit.queries.find("kept")
+        unit.queries.update(replace(query, status=replace(query.status, never_ran=False)))
+        unit.commit()
+    assert pageviews.get("/v1/applications/shop").json()["status"]["has_run"] is True
 
 
 def test_it_stops_starts_and_goes_as_one(pageviews: TestClient) -> None:

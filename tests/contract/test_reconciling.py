@@ -73,6 +73,44 @@ def test_a_query_runs_fails_and_is_mended_while_the_old_job_still_ends(
     assert state(ready, "q") == "starting"
 
 
+def has_run(client: TestClient, name: str) -> bool:
+    found: bool = client.get(f"/v1/queries/{name}").json()["status"]["has_run"]
+    return found
+
+
+def test_a_new_query_has_nothing_to_lose_until_it_runs(ready: Any, client: TestClient) -> None:
+    """Pipelines may replace a query whose creation failed, but none with positions or state."""
+    make(client, "q", COPY)
+    assert not has_run(client, "q")
+    reconcile_all(ready.env)
+    beat(ready, "q", "starting", first_batch=True)
+    beat(ready, "q", "failed", error=FAILURE)
+    status = client.get("/v1/queries/q").json()["status"]
+    assert (status["state"], status["has_run"]) == ("failed", False)
+    assert status["hint"] == status["error"]["hint"] != ""
+    ready.drivers.tokens["d3"] = "t3"
+    make(client, "q", "CREATE STREAM b AS SELECT * FROM a WHERE n > 1")
+    assert not has_run(client, "q")
+    reconcile_all(ready.env)
+    beat(ready, "q", "running")
+    assert has_run(client, "q")
+    beat(ready, "q", "failed", error=FAILURE)
+    assert has_run(client, "q")
+
+
+def test_a_query_may_have_run_where_nobody_saw_it(ready: Any, client: TestClient) -> None:
+    make(client, "q", COPY)
+    reconcile_all(ready.env)
+    beat(ready, "q", "failed", error=FAILURE, progress={"batch_id": 0, "input_rows_total": 5})
+    assert has_run(client, "q"), "its first batch was done between two heartbeats"
+    make(client, "r", COPY.replace(" b ", " c "))
+    reconcile_all(ready.env)
+    assert state(ready, "r") == "starting"
+    ready.drivers.tokens.clear()
+    reconcile_all(ready.env)
+    assert has_run(client, "r"), "its driver vanished"
+
+
 def test_stop_and_start_in_one_breath_starts_again(ready: Any, client: TestClient) -> None:
     make(client, "q", COPY)
     reconcile_all(ready.env)
@@ -228,6 +266,7 @@ def test_a_query_outlives_a_cluster_on_which_no_driver_starts(
         reconcile_all(ready.env)
         status = client.get("/v1/queries/q").json()["status"]
         assert (status["state"], status["error"]["code"]) == ("pending", "driver-not-started")
+        assert not status["has_run"]
         assert "while it started Spark. Try " in status["message"]
     now += timedelta(minutes=2)
     ready.drivers.tokens = {"d9999": "t"}

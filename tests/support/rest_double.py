@@ -97,6 +97,8 @@ class Double:
                 match = pattern.match(parts.path)
                 if match:
                     key = self.key(kind, match.groups())
+                    if query.get("dry_run") == "true":
+                        return 200, _public(self.make(key, body, self.objects.get(key)))
                     if method != "GET":
                         self.log.append((method, target, body))
                         self.conditions.append({n: headers.get(n) for n in ("If-Match", "If-None-Match")})
@@ -200,7 +202,10 @@ class Double:
                 "configs": body["kafka"].get("configs") or {},
             }
         if kind == "store":
-            value |= {"kind": "kafka", "status": {"state": "ready", "message": None, "checked_at": "now"}}
+            status = {"state": "ready", "message": None, "checked_at": "now"}
+            if key[1] in self.next_state:
+                status |= {"state": self.next_state[key[1]], "message": "the login is refused"}
+            value |= {"kind": "kafka", "status": status}
             if "sasl" in value["kafka"]:
                 value["kafka"]["sasl"].pop("password", None)
             value["_password"] = (body["kafka"].get("sasl") or {}).get("password")
@@ -225,6 +230,8 @@ class Double:
             "status": {
                 "state": "starting",
                 "message": None,
+                "hint": None,
+                "has_run": False,
                 "observed_generation": value["generation"],
                 "job": {
                     "driver_id": f"d{attempt}",

@@ -103,11 +103,11 @@ def test_a_failed_job_is_a_difference(with_double: Any, double: Any) -> None:
     terraform.init()
     terraform.apply()
     status = double.objects["query", "filtered"]["status"]
-    status |= {"state": "failed", "message": "topic pageviews is gone"}
+    status |= {"state": "failed", "message": "topic pageviews is gone", "hint": "CREATE ENTITY pageviews"}
     done = terraform.run("plan", "-no-color", "-detailed-exitcode", "-out=plan.bin", ok=(2,))
     said = " ".join(done.stdout.split())
     assert "leatstream_query filtered failed and is started again" in said
-    assert "topic pageviews is gone" in said
+    assert "topic pageviews is gone What to do: CREATE ENTITY pageviews If the cause remains" in said
     plan = terraform.plan()
     assert plan.actions() == {"leatstream_query.filtered": ["update"]}
     after = plan.change("leatstream_query.filtered")["after"]

@@ -48,6 +48,22 @@ def test_password_is_sent_and_never_stored(with_double: Any, double: Any, terraf
     second.is_settled()
 
 
+def test_a_plan_says_that_a_store_refuses_the_login(with_double: Any, double: Any) -> None:
+    terraform = with_double
+    terraform.write(STORE % ("", "hunter2", ""))
+    terraform.init()
+    double.next_state["secure"] = "errored"
+    done = terraform.run("plan", "-no-color", "-detailed-exitcode", ok=(2,))
+    said = " ".join((done.stdout + done.stderr).split())
+    assert "leatstream_store secure would be errored" in said
+    assert "the login is refused" in said
+    assert (double.log, "hunter2" in said) == ([], False), "a plan writes nothing"
+    del double.next_state["secure"]
+    terraform.apply()
+    double.next_state["secure"] = "errored"
+    assert "would be" not in terraform.is_settled(), "what does not change is not asked"
+
+
 def test_name_in_any_script_replaces_and_imports(with_double: Any, terraform_at: Any, double: Any) -> None:
     terraform = with_double
     text = 'resource "leatstream_database" "d" {\n  name = "%s"\n}\n'

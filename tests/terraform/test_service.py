@@ -229,8 +229,9 @@ def test_a_password_is_in_no_state_plan_or_log(scene: Scene) -> None:
         scene.write(STORE.replace("$version", str(version)))
         if version == 1:
             terraform.init()
-        said += terraform.run("plan", "-no-color", "-out", "plan.bin").stdout
-        said += terraform.run("show", "-json", "plan.bin").stdout
+        planned = terraform.run("plan", "-no-color", "-out", "plan.bin").stdout
+        assert f"leatstream_store secure_{scene.tag} would be errored" in planned
+        said += planned + terraform.run("show", "-json", "plan.bin").stdout
         with zipfile.ZipFile(terraform.folder / "plan.bin") as plan:
             assert [name for name in plan.namelist() if secret.encode() in plan.read(name)] == []
         done = terraform.run("apply", "-no-color", "-auto-approve")

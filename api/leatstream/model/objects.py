@@ -234,6 +234,7 @@ class QueryStatus:
         reached: how far the last attempt had read when it ended (``plan.hand_over``).
         revoked_at: since when its owner lacks a privilege that the running job needs.
         view_behind: whether the store that holds its view shows the version before, from which it took over.
+        never_ran: it is new, and each attempt has reported that it ended before a batch was done.
     """
 
     state: QueryState = QueryState.PENDING
@@ -257,6 +258,7 @@ class QueryStatus:
     reached: Mapping[str, Any] | None = None
     revoked_at: datetime | None = None
     view_behind: bool = False
+    never_ran: bool = False
 
     @property
     def starts_again(self) -> int:

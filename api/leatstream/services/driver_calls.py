@@ -393,6 +393,8 @@ def _observe(env: Environment, unit: UnitOfWork, query: Query, report: Mapping[s
         log_tail=(*query.status.log_tail, *lines)[-LOG_LINES:],
         reached=report.get("reached") if state in _TERMINAL else None,
     )
+    if state in ("running", "completed") or status.metrics.get("batch_id") is not None:
+        status = replace(status, never_ran=False)
     if state in _TERMINAL:
         return replace(query, status=_terminal(env, unit, query, status, state, report))
     if state == "running":

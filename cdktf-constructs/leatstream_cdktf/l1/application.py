@@ -32,6 +32,16 @@ class ApplicationStatusReference(Reference):
     """Tokens for what its queries do now."""
 
     @property
+    def has_run(self) -> tf.IResolvable:
+        """Whether one of its queries has run: then there is state to lose."""
+        return self._at("has_run")
+
+    @property
+    def hint(self) -> str:
+        """What to do about it, for each of these queries."""
+        return self._string("hint")
+
+    @property
     def message(self) -> str:
         """Which queries are in that state, and why."""
         return self._string("message")

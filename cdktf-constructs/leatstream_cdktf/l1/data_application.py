@@ -11,10 +11,21 @@ from constructs import Construct
 
 from leatstream_cdktf._construct import DataSource, DataSourceMeta
 from leatstream_cdktf._reference import Reference
+from leatstream_cdktf._shim import tf
 
 
 class DataApplicationStatusReference(Reference):
     """Tokens for what its queries do now."""
+
+    @property
+    def has_run(self) -> tf.IResolvable:
+        """Whether one of its queries has run: then there is state to lose."""
+        return self._at("has_run")
+
+    @property
+    def hint(self) -> str:
+        """What to do about it, for each of these queries."""
+        return self._string("hint")
 
     @property
     def message(self) -> str:

@@ -187,6 +187,16 @@ class DataQueryStatusReference(Reference):
     """Tokens for what the query does now."""
 
     @property
+    def has_run(self) -> tf.IResolvable:
+        """Whether there are positions, and perhaps state, to lose: false until a new query runs."""
+        return self._at("has_run")
+
+    @property
+    def hint(self) -> str:
+        """What to do about it: the hint of `error`."""
+        return self._string("hint")
+
+    @property
     def job(self) -> DataQueryStatusJobReference:
         """The job that runs the query."""
         return DataQueryStatusJobReference(self._owner, f"{self._path}.job")

@@ -21,6 +21,14 @@ def planned(*actions: str, kind: str = "leatstream_query", **change: Any) -> dic
     return {"resource_changes": [resource]}
 
 
+def tainted(has_run: bool | None = False, state: str = "failed", **before: Any) -> dict[str, Any]:
+    """A plan that replaces what was created with an error."""
+    before |= {"status": {"state": state, "has_run": has_run}}
+    plan = planned("delete", "create", before=before, after={})
+    plan["resource_changes"][0]["action_reason"] = "replace_because_tainted"
+    return plan
+
+
 def review(plan: dict[str, Any], allow: str = "") -> tuple[int, str]:
     done = subprocess.run(
         [sys.executable, PIPELINES / "review.py"],
@@ -50,6 +58,16 @@ def updated(kind: str) -> dict[str, Any]:
             planned("delete", "create", before={}, after={}),
             1,
             "**replaced**: its checkpoint and state are deleted",
+        ),
+        (tainted(), 0, "| replaced: its creation failed before its job ran, so no state is lost |"),
+        (tainted(has_run=True), 1, "to keep it: `terraform untaint 'leatstream_query.it'`"),
+        (tainted(has_run=None), 1, "its checkpoint and state are deleted. It is tainted"),
+        (tainted(state="starting"), 1, "its checkpoint and state are deleted. It is tainted"),
+        (tainted(delete_sink_entity=True), 1, "with the topic that it writes. It is tainted"),
+        (
+            planned("delete", "create", before={"status": {"state": "failed", "has_run": False}}, after={}),
+            1,
+            "**replaced**: its checkpoint and state are deleted |",
         ),
         (
             planned("delete", before={"delete_sink_entity": True}, after=None),

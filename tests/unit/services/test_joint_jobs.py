@@ -48,6 +48,17 @@ def test_an_attempt_takes_up_what_is_there_when_it_begins() -> None:
     assert led_status(changed, leader.status, running).observed_generation == 3, "the change is not in it yet"
 
 
+@pytest.mark.parametrize(
+    ("leader", "follower", "never"), [(True, True, True), (False, True, False), (True, False, False)]
+)
+def test_a_query_that_ran_alone_has_run_though_its_job_is_new(
+    leader: bool, follower: bool, never: bool
+) -> None:
+    member = query("f", status=status("pending", never_ran=follower))
+    leads = query("l", status=status("starting", attempt=2, never_ran=leader))
+    assert led_status(member, status("pending"), leads).never_ran is never
+
+
 def test_an_attempt_begins_without_what_goes() -> None:
     follower = query("f", deleting=True, status=status("pending"))
     leader = query("l", status=status("starting", attempt=2))

@@ -205,7 +205,7 @@ def test_what_failed_before_is_started_again_by_an_apply(
 
 def test_what_fails_anew_is_told_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     bad = query(2, "failed", comment="new")
-    bad["status"] |= {"error": {"code": "job-failed", "detail": "boom", "hint": "CREATE ENTITY t."}}
+    bad["status"] |= {"error": {"code": "job-failed", "detail": "boom"}, "hint": "CREATE ENTITY t."}
     started = ("PUT", query(2, "pending", comment="new"))
     done = applied(
         Script(monkeypatch, started, ("GET", bad), ("/logs", {})), query() | {"comment": "new"}, query()
@@ -227,6 +227,55 @@ def test_what_fails_anew_is_told_with_what_to_do(monkeypatch: pytest.MonkeyPatch
     assert "boom" in errors(done)
     assert "a: java.lang.Boom" in errors(done)
     assert done.private.unsettled
+
+
+@pytest.mark.parametrize(
+    ("has_run", "said"),
+    [
+        (False, "the next apply replaces it. Its job has not run, so no state is lost."),
+        (True, "the next apply replaces it, and deletes its checkpoint and state."),
+        (None, "the next apply replaces it, and deletes its checkpoint and state."),
+    ],
+)
+def test_a_creation_that_failed_is_kept_with_its_cause_and_says_what_comes_next(
+    monkeypatch: pytest.MonkeyPatch, has_run: bool | None, said: str
+) -> None:
+    bad = query(1, "failed")
+    bad["status"] |= {"message": "boom", "hint": "CREATE ENTITY t.", "has_run": has_run}
+    service = Script(monkeypatch, ("PUT", query(state="pending")), ("GET", bad), ("/logs", {}))
+    done = applied(service, {"name": "q", "sql": SQL})
+    assert f"What to do: CREATE ENTITY t.\n\nTerraform marks it as tainted: {said}" in errors(done)
+    assert "terraform untaint ADDRESS" in errors(done)
+    assert done.state is not None
+    kept = done.state["status"]
+    assert (kept["state"], kept["message"], kept["hint"]) == ("failed", "boom", "CREATE ENTITY t.")
+
+
+def test_a_creation_that_timed_out_says_how_to_keep_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    slow = query(state="starting")
+    done = applied(Script(monkeypatch, ("PUT", slow), ("", slow)), {"name": "q", "sql": SQL})
+    assert "It keeps trying" in errors(done)
+    assert "with all that it has done by then. To keep it" in errors(done)
+    assert done.state is not None
+    assert done.state["status"]["state"] == "starting"
+    # What exists is not tainted.
+    service = Script(monkeypatch, ("PUT", query(2, "starting", comment="new")), ("", slow))
+    done = applied(service, query() | {"comment": "new"}, query())
+    assert "It keeps trying" in errors(done)
+    assert "taint" not in errors(done)
+
+
+@pytest.mark.parametrize("resource", [QUERY, APPLICATION])
+def test_a_plan_that_starts_what_failed_shows_the_cure(resource: Any) -> None:
+    status = {"state": "failed", "message": "boom", "hint": "CREATE ENTITY t."}
+    prior = complete(resource.attributes, {"name": "q", "sql": SQL, "desired_state": "running"})
+    prior |= {"status": status}
+    config = complete(resource.attributes, {"name": "q", "sql": SQL})
+    found = plan(Session(load()), resource, prior, config, Private())
+    (warning,) = (one for one in found.diagnostics if one.severity == "warning")
+    assert "boom\n\nWhat to do: CREATE ENTITY t.\n\nIf the cause remains" in warning.detail
+    assert found.state is not None
+    assert found.state["change"]["reason"] == "the job failed: boom"
 
 
 def test_what_cannot_be_started_again_says_why(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -89,6 +89,8 @@ class ApplicationStatusView(View):
 
     state: QueryState = Field(description="The worst state of its queries; `running` when all of them run.")
     message: str | None = Field(None, description="Which queries are in that state, and why.")
+    hint: str | None = Field(None, description="What to do about it, for each of these queries.")
+    has_run: bool = Field(description="Whether one of its queries has run: then there is state to lose.")
     observed_generation: int = Field(description="Generation that the jobs run.", json_schema_extra=OMIT)
     queries: list[MemberStatusView] = Field(description="Each of its queries.", json_schema_extra=OMIT)
 
@@ -101,10 +103,14 @@ class ApplicationStatusView(View):
         ]
         state, generation = item.state, item.application.meta.generation
         messages = [f"{m.name}: {m.message}" for m in members if m.state is state and m.message]
+        errors = [(q.name, q.status.error or {}) for q in item.queries if q.status.state is state]
+        hints = [f"{name}: {error['hint']}" for name, error in errors if error.get("hint")]
         starting = state in (QueryState.PENDING, QueryState.STARTING)
         return cls(
             state=state,
             message="; ".join(messages) or None,
+            hint="\n".join(hints) or None,
+            has_run=any(not q.status.never_ran for q in item.queries),
             observed_generation=generation - 1 if starting else generation,
             queries=members,
         )

@@ -286,6 +286,10 @@ class QueryStatusView(View):
     )
     desired_state: DesiredState = Field(description="What is wanted.", json_schema_extra=OMIT)
     message: str | None = Field(None, description="More about the state.")
+    hint: str | None = Field(None, description="What to do about it: the hint of `error`.")
+    has_run: bool = Field(
+        description="Whether there are positions, and perhaps state, to lose: false until a new query runs."
+    )
     error: JobErrorView | None = Field(
         None, description="Cause of the failure, until the query has got on after it.", json_schema_extra=OMIT
     )
@@ -315,6 +319,8 @@ class QueryStatusView(View):
             state=status.state,
             desired_state=query.desired_state,
             message=status.message,
+            hint=error.hint if error else None,
+            has_run=not status.never_ran,
             error=error,
             conditions=_conditions(query, status),
             observed_generation=status.observed_generation,

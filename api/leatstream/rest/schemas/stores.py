@@ -46,7 +46,7 @@ class StoreBody(StoreKinds, OwnedBody):
             path_attributes={"name": "Name of the store, exact."},
             assume="stores",
             exactly_one_of=[list(_KINDS)],
-            warn={"attribute": "status", "states": ["errored"]},
+            warn={"attribute": "status", "states": ["errored"], "dry_run": "dry_run=true"},
             attributes={"status": {"volatile": True}},
             **{"import": "{name}"},
         )

@@ -293,16 +293,22 @@ def _add(
         job=planned.job.model_dump(mode="json"),
         code=dict(planned.code),
         origin=origin,
-        status=_initial_status(body.desired_state, now),
+        status=_initial_status(body.desired_state, origin, now),
     )
     keep_query(unit, None, query, now)
     note_version(unit, principal, query, None, now)
     return query
 
 
-def _initial_status(desired: DesiredState, now: Any) -> QueryStatus:
+def _initial_status(desired: DesiredState, origin: CheckpointOrigin | None, now: Any) -> QueryStatus:
     state = QueryState.PENDING if desired is DesiredState.RUNNING else QueryState.STOPPED
-    return QueryStatus(state=state, since=now, observed_generation=0 if state is QueryState.PENDING else 1)
+    return QueryStatus(
+        state=state,
+        since=now,
+        observed_generation=0 if state is QueryState.PENDING else 1,
+        # A copied checkpoint is state that can be lost.
+        never_ran=origin is None,
+    )
 
 
 def get_query(env: Environment, principal: Principal, name: str) -> Query:

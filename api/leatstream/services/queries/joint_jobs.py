@@ -71,6 +71,7 @@ def led_status(follower: Query, before: QueryStatus, leader: Query) -> QueryStat
         status,
         observed_generation=runs,
         entity_ready=own.entity_ready or status.entity_ready,
+        never_ran=own.never_ran and status.never_ran,
     )
 
 

@@ -284,6 +284,9 @@ def _mark(env: Environment, query: Query, action: Action) -> None:
     def change(status: QueryStatus) -> QueryStatus:
         if action is Action.MARK_STOPPING:
             return replace(status, state=QueryState.STOPPING, since=now, message="stopping")
+        if driver is not None and not unserved:
+            # What a job did before its driver vanished is not known.
+            status = replace(status, never_ran=False)
         if action is Action.MARK_STOPPED:
             return ended(status, QueryState.STOPPED, now)
         if action is Action.MARK_PENDING:
