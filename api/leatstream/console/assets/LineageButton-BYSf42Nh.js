@@ -1,0 +1,1 @@
+import{C as e}from"./matchContext-Ck48L69Q.js";import{b as t}from"./index-CNGC7A87.js";import{t as n}from"./jsx-runtime-C3cWAN_r.js";var r=n();function i({root:n}){return(0,r.jsx)(e,{component:t,to:`/lineage`,search:{root:n},size:`xs`,variant:`default`,children:`Lineage`})}export{i as t};

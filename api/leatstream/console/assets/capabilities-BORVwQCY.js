@@ -1,1 +1,0 @@
-import{T as e}from"./index-DhGSeU4P.js";import{n as t,t as n}from"./client-CoSTsF2q.js";function r(){return e({queryKey:[`about`,`capabilities`],queryFn:()=>t(n.GET(`/v1/server/capabilities`)),staleTime:1/0})}export{r as t};

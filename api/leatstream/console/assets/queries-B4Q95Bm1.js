@@ -1,1 +1,0 @@
-import{T as e}from"./index-DhGSeU4P.js";import{n as t,t as n}from"./client-CoSTsF2q.js";var r=[`running`,`failed`,`starting`,`pending`,`stopping`,`stopped`,`lost`,`completed`];function i(){return e({queryKey:[`queries`],queryFn:()=>t(n.GET(`/v1/queries`,{params:{query:{page_size:500}}})),staleTime:15e3})}export{i as n,r as t};

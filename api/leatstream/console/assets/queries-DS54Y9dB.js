@@ -1,0 +1,1 @@
+import{T as e}from"./index-CNGC7A87.js";import{n as t,t as n}from"./client-CoSTsF2q.js";var r=[`running`,`failed`,`starting`,`pending`,`stopping`,`stopped`,`lost`,`completed`];function i(){return e({queryKey:[`queries`],queryFn:()=>t(n.GET(`/v1/queries`,{params:{query:{page_size:500}}})),staleTime:15e3})}export{i as n,r as t};
