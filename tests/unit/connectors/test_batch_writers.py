@@ -12,13 +12,13 @@ from leatstream.connectors.kafka.settings import KafkaConfig
 from leatstream.connectors.kafka.transactions import KafkaBatchWriter, Target, _told
 
 
-class Frame:
-    """A batch that cannot be computed."""
+class Tasks:
+    """Tasks of Spark that cannot compute a batch."""
 
     def __init__(self, text: str) -> None:
         self.text = text
 
-    def repartition(self, number: int) -> Any:
+    def run(self, *_: Any, **__: Any) -> Any:
         raise ValueError(self.text)
 
 
@@ -30,11 +30,11 @@ def test_whose_fault_it_was_is_kept(role: str, monkeypatch: pytest.MonkeyPatch) 
     )
     admin: Any = SimpleNamespace(topic=lambda _name, _timeout: "it is there")
     monkeypatch.setattr("leatstream.connectors.kafka.transactions.last_batch", lambda *_: None)
-    writer = KafkaBatchWriter("k", KafkaConfig(bootstrap_servers="b:1"), spec, admin)
+    writer: Any = KafkaBatchWriter("k", KafkaConfig(bootstrap_servers="b:1"), spec, admin)
     mark = f"LEAT_STORE {role} entity-not-found It is gone. LEAT_STORE_END"
-    frame: Any = Frame(f"Job aborted: Traceback … RuntimeError: {mark} at org.apache")
+    writer._tasks = Tasks(f"Job aborted: Traceback … RuntimeError: {mark} at org.apache")
     with pytest.raises(RuntimeError) as caught:
-        writer.write(frame, 1)
+        writer.write(None, 1)
     assert str(caught.value) == mark
 
 

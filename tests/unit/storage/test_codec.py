@@ -77,6 +77,7 @@ STATUS = QueryStatus(
     apart_from="drv_0",
     revoked_at=MOMENT,
     view_behind=True,
+    never_ran=True,
     reached={"checkpoint": "g2", "batch": 4, "offsets": [{"a": {"0": 9}}]},
 )
 OBJECTS: list[tuple[codec.Noun[Any], Any]] = [
