@@ -9,6 +9,7 @@ import gc
 import json
 import logging
 import os
+import socket
 import sys
 import time
 from pathlib import Path
@@ -21,6 +22,7 @@ from leatstream_jobs.runtime.worker_python import worker_python
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+_LOG = logging.getLogger(__name__)
 # Small drivers: the first compiler only and the serial collector start fastest and take least memory; a busy
 # query costs about three times the CPU per record then, so the launcher overrides this where that matters.
 DEFAULT_JVM_OPTIONS = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xss1m"
@@ -174,12 +176,20 @@ def _unix_sockets(work_dir: Path) -> dict[str, str]:
     place = work_dir / "sockets"
     place.mkdir(mode=0o700, exist_ok=True)
     # The path of a socket may have 107 bytes: this one is short wherever the directory is.
-    short = Path(f"/proc/{os.getpid()}/fd/{os.open(place, os.O_RDONLY)}")
-    if not short.is_dir():
+    short = f"/proc/{os.getpid()}/fd/{os.open(place, os.O_RDONLY)}"
+    try:
+        # Some volumes hold no sockets, and some systems have no such paths.
+        with socket.socket(socket.AF_UNIX) as probe, socket.socket(socket.AF_UNIX) as other:
+            probe.bind(f"{short}/probe")
+            probe.listen()
+            other.connect(f"{short}/probe")
+        (place / "probe").unlink()
+    except OSError as error:
+        _LOG.info("workers talk over TCP: no socket can be made in %s: %s", place, error)
         return {}
     return {
         "spark.python.unix.domain.socket.enabled": "true",
-        "spark.python.unix.domain.socket.dir": str(short),
+        "spark.python.unix.domain.socket.dir": short,
     }
 
 
