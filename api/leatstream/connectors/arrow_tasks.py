@@ -53,17 +53,13 @@ class ArrowTasks:
         jvm: Any = context._jvm
         schema = getattr(jvm, _SCHEMAS).toArrowSchema(java.schema(), _ZONE, True, False)
         made = java.toArrowBatchRdd(self._rows, _ZONE, True, False).toJavaRDD()
-        if one and made.getNumPartitions() > 1:
+        if one:
+            # One partition too: the task begins when all is computed, and state is kept whatever it reads.
             made = made.repartition(1)
         batches: Any = RDD(made, context, NoOpSerializer())
-        found = batches.mapPartitions(
-            functools.partial(_run, bytes(schema.serializeAsMessage()), task)
-        ).collect()
-        rows, size = (
-            (sum(column) for column in zip(*(counts for counts, _ in found), strict=True))
-            if found
-            else (0, 0)
-        )
+        work = functools.partial(_run, bytes(schema.serializeAsMessage()), task)
+        found = batches.mapPartitions(work).collect()
+        rows, size = (sum(counts[i] for counts, _ in found) for i in range(2))
         if size:
             self._rows = max(1, min(_MOST, _SIZE * rows // size))
         return [row for _, given in found for row in given]

@@ -104,6 +104,8 @@ def settings(work_dir: Path, slots: int, environment: dict[str, str]) -> dict[st
         # A query whose batches are processed in Python runs some ninety classes: with those of the driver's
         # warm-up they do not fit into the 100 that Spark keeps, and each batch compiled them again.
         "spark.sql.codegen.cache.maxEntries": "1000",
+        # What is moved for sinks are Arrow batches of a megabyte: Java would hold the last hundred of them.
+        "spark.serializer.objectStreamReset": "1",
         "spark.sql.streaming.metricsEnabled": "false",
         "spark.sql.streaming.minBatchesToRetain": "20",
         "spark.sql.streaming.stopTimeout": "20s",
