@@ -283,21 +283,7 @@ def _wait(
             raise _Unmet(Diagnostic(f"{label(resource, planned)} {state}", detail), answer)
         left = until - time.monotonic()
         if left <= 0:
-            # The first is what was asked for; the others, such as a query that has completed, are as good.
-            raise _Unmet(
-                Diagnostic(
-                    f"{label(resource, planned)} is not {targets[0]} after {limit:g} s",
-                    f"Its state is {state}"
-                    + (f": {status['message']}" if status.get("message") else "")
-                    + f". It keeps trying; a longer timeouts.{phase} waits longer."
-                    + (
-                        f"\n\n{_TAINTED}, with all that it has done by then. {_KEEP}"
-                        if phase == "create"
-                        else ""
-                    ),
-                ),
-                answer,
-            )
+            raise _Unmet(_overdue(resource, planned, phase, targets[0], status, limit), answer)
         query = urlencode({"wait_for": ",".join([*targets, *failed]), "timeout": f"{min(_POLL, left):.0f}s"})
         answer = session.service().request("GET", f"{path}?{query}", until=until).body or {}
         session.service().sleep(min(0.2, max(left, 0.0)))
@@ -320,6 +306,32 @@ def _again(
         summary = f"{label(resource, planned)} failed, and cannot be started again"
         raise Failed(*from_problem(problem.problem, {}, summary)) from problem
     return started or answer
+
+
+def _overdue(
+    resource: Resource,
+    planned: Mapping[str, Any],
+    phase: str,
+    wanted: str,
+    status: Mapping[str, Any],
+    limit: float,
+) -> Diagnostic:
+    """The time is over, and the object is not what was asked for.
+
+    Args:
+        resource: its type.
+        planned: its planned value.
+        phase: create or update.
+        wanted: the state that was asked for; others, such as a query that has completed, are as good.
+        status: of the object.
+        limit: seconds that were waited.
+    """
+    text = f"Its state is {status.get('state')}"
+    text += f": {status['message']}" if status.get("message") else ""
+    text += f". It keeps trying; a longer timeouts.{phase} waits longer."
+    if phase == "create":
+        text += f"\n\n{_TAINTED}, with all that it has done by then. {_KEEP}"
+    return Diagnostic(f"{label(resource, planned)} is not {wanted} after {limit:g} s", text)
 
 
 def _after_failure(phase: str, status: Mapping[str, Any]) -> str:
